@@ -20,7 +20,10 @@ help: ## print this
 check: setup-check ## install what is missing, build, run all tests
 	cmake --workflow --preset debug
 
-demo: setup-build programs ## build, then show several programs on several nodes
+demo: setup-build programs ## build, then see it at work, in a minute
+	build/release/cli/teamster demo
+
+demo-long: setup-build programs ## build, then compare policies in many rounds
 	tools/demo.py
 
 bench: setup-bench programs ## build, then measure
@@ -70,7 +73,13 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 install: programs ## install into $DESTDIR$PREFIX
 	cmake --install build/release --prefix "$(PREFIX)"
 
-setup-build setup-check setup-bench setup-experiments setup-fuzz setup-lab: setup-%:
+deb: setup-deb ## build Debian packages in build/deb, and have lintian look at them
+	tools/deb.sh build/deb
+
+try-deb: deb ## install these in a fresh Debian, and run a program on two nodes there
+	tools/try_deb.sh build/deb
+
+setup-build setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab: setup-%:
 	@tools/setup.sh $*
 
 setup-lab: ## install sshd, MPI and Slurm, for the tests on several hosts
@@ -78,6 +87,6 @@ setup-lab: ## install sshd, MPI and Slurm, for the tests on several hosts
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
-        fuzz mutants release programs format lint install setup-build setup-check \
-        setup-bench setup-experiments setup-fuzz setup-lab clean
+.PHONY: help check demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
+        fuzz mutants release programs format lint install deb try-deb setup-build \
+        setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab clean

@@ -10,15 +10,18 @@ int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_info(int argc, char **argv);
+int command_demo(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_add(int argc, char **argv);
 int command_remove(int argc, char **argv);
-int command_agent(int argc, char **argv); ///< for the launcher's own use
+int command_agent(int argc, char **argv);  ///< for the launcher's own use
+int command_tables(int argc, char **argv); ///< for the build's
 
 void run_print_help(void);
 void plan_print_help(void);
 void report_print_help(void);
 void info_print_help(void);
+void demo_print_help(void);
 void ps_print_help(void);
 void add_print_help(void);
 void remove_print_help(void);

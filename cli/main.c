@@ -22,6 +22,7 @@ static const struct {
     {"ps", command_ps, ps_print_help},
     {"add", command_add, add_print_help},
     {"remove", command_remove, remove_print_help},
+    {"demo", command_demo, demo_print_help},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -42,6 +43,7 @@ static void print_help(void)
          "  plan    repeat a decision of a run, or ask what if\n"
          "  report  a page of where a run's time went, or compare two runs\n"
          "  info    show what Teamster finds on this machine, and its limits\n"
+         "  demo    see it at work, in less than a minute\n"
          "\n"
          "  teamster run -n 4 ./jacobi 2048\n"
          "  teamster plan profile.json --what-if n4.memory=+32M\n"
@@ -112,7 +114,7 @@ static int refuse(const char *word)
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
         fprintf(stderr, "; the commands are run, ps, add, remove, plan, "
-                        "report and info, see \"teamster "
+                        "report, info and demo, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;
@@ -149,6 +151,9 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(word, "agent") == 0) { // no user's: not in the help
         return command_agent(argc - 1, argv + 1);
+    }
+    if (strcmp(word, "tables") == 0) { // neither is this
+        return command_tables(argc - 1, argv + 1);
     }
     if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
         print_version();

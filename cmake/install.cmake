@@ -2,9 +2,14 @@
 #
 # What `make install` puts where. Everything can be moved afterwards: paths in
 # teamster.pc and in the CMake package are relative to these files.
+# Manual pages and completion: manual.cmake.
 include(CMakePackageConfigHelpers)
 
 install(FILES include/teamster.h TYPE INCLUDE)
+install(FILES LICENSE README.md CHANGELOG.md SECURITY.md TYPE DOC)
+install(DIRECTORY docs TYPE DOC PATTERN results EXCLUDE)
+install(FILES apps/hello.c apps/guide/rod_pthreads.c apps/guide/rod_teamster.c
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(TARGETS teamster_shared teamster_static EXPORT teamster_targets)
 if(TARGET teamster)
     install(TARGETS teamster)
@@ -15,7 +20,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
     BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}/${pkgconfig_folder}
     OUTPUT_VARIABLE TM_PREFIX_FROM_PC)
 configure_file(teamster.pc.in teamster.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/teamster.pc
+configure_file(teamster-static.pc.in teamster-static.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/teamster.pc ${PROJECT_BINARY_DIR}/teamster-static.pc
         DESTINATION ${pkgconfig_folder})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Teamster)

@@ -112,7 +112,8 @@ class Demo:
             hosts.flush()
             run = subprocess.run(
                 [self.teamster, "run", "--hostfile", hosts.name, "--emulate",
-                 "--policy", policy, "--explain", "--verbose",
+                 "--policy", policy, "--first-mapping", "equal", "--explain",
+                 "--verbose",
                  self.app("jacobi"), "--threads", "32", "--report", "--time",
                  "--stats", *arguments], check=False, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

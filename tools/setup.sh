@@ -10,6 +10,7 @@
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
 #   fuzz    the fuzzers, besides check
+#   deb     the Debian packages of Teamster, besides build
 #   lab     tests on several hosts made out of this one, besides check; Debian
 #           starts the sshd and the munged that this installs, unless told not to
 #   all     all of these
@@ -35,7 +36,7 @@ build libpmix2              the same, loaded when they do
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
-build python3               the demo
+build python3               manual pages, completion
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests
@@ -45,12 +46,21 @@ check clang-tidy            lint
 check cppcheck              lint
 check pylint                lint
 check valgrind              leaks
+check abigail-tools         what programs are compiled against
+check mandoc                manual pages
+check zsh                   completion
+check fish                  the same
 bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
 experiments python3         runs them and writes the report
 experiments gnuplot-nox     charts of the report
 fuzz clang                  compiles the fuzzers
 fuzz libclang-rt-dev        libFuzzer and the sanitizers of clang
+deb debhelper               builds packages
+deb dpkg-dev                the same
+deb fakeroot                the same
+deb lintian                 looks at them
+deb mmdebstrap              a Debian to try them in
 lab iproute2                network cards of hosts
 lab openssh-client          reaches hosts
 lab openssh-server          of hosts
@@ -60,7 +70,7 @@ lab munge                   authenticates Slurm
 '
 
 usage() {
-    sed -n '4,18s/^# \{0,1\}//p' "$0"
+    sed -n '4,19s/^# \{0,1\}//p' "$0"
 }
 
 die() {
@@ -142,11 +152,12 @@ for argument in "$@"; do
     bench) groups+=(build bench) ;;
     experiments) groups+=(build experiments) ;;
     fuzz) groups+=(build check fuzz) ;;
+    deb) groups+=(build deb) ;;
     lab) groups+=(build check lab) ;;
-    all) groups+=(build check bench experiments fuzz lab) ;;
+    all) groups+=(build check bench experiments fuzz deb lab) ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown group '$argument'; allowed: build, check," \
-        "bench, experiments, fuzz, lab, all" ;;
+        "bench, experiments, fuzz, deb, lab, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)

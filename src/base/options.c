@@ -164,6 +164,7 @@ static int parse_share(struct reading *reading, struct options *options)
 #define BLOCK_PROTOCOL SKIP
 static const char *const protocol_names[] = {
 #include "base/protocols.def"
+    NULL,
 };
 
 #define PROTOCOL(symbol, id, name, no_diffs) {id, no_diffs},
@@ -331,6 +332,7 @@ static const char *const policy_names[] = {
 #define NAME(...) .read = read_name, .words = WORD_LIST(__VA_ARGS__)
 #define NAME_OF(names) .read = read_name, .words = (names)
 #define OWN(function) .read = read_own, .parse = (function)
+#define OWN_OF(function, names) OWN(function), .words = (names)
 
 const struct option_row option_rows[] = {
 #define OPTION(field, variable, name, letter, argument, default_value, type, help) \

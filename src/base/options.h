@@ -90,6 +90,7 @@ struct options {
     char policy[16];
     struct thread_counts counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
+    enum { FIRST_KNOWN, FIRST_EQUAL } first_mapping;
     char save_profile[1024]; ///< "": none
     char report[1024];       ///< "none": none
     char status_file[1024];  ///< "none": none

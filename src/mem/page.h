@@ -50,20 +50,20 @@ struct page {
         was_here : 1; ///< given away with its ownership, not asked for since
     uint8_t subscribed : 1; ///< a copy that its owner pushes to, or invalidates
     uint8_t
-        stale : 1;  ///< absent, but its bytes are kept: those of version `base`
-    uint8_t pinned; ///< sequential: has come for a thread that has not run
-    uint8_t queues; ///< sequential: that fetch will make it the owner
+        stale : 1; ///< absent, but its bytes are kept: those of version `base`
+    uint8_t untold : 1; ///< given up without telling its owner (residence.c)
+    uint8_t pinned;     ///< sequential: has come for a thread that has not run
+    uint8_t queues;     ///< sequential: that fetch will make it the owner
     uint8_t own[PAGE_OWN_BYTES]; ///< its protocol's; zeros when contents come
-    uint8_t in_flight;           ///< its diff is on the way to the owner
-    uint8_t untold;   ///< given up without telling its owner (residence.c)
-    uint8_t exists;   ///< pager: its bytes are in memory, and count
-    uint8_t io;       ///< pager: enum page_io
-    uint8_t stays;    ///< pager: wanted while on its way out
-    uint8_t ahead;    ///< pager: has come before it was asked for
-    uint16_t claims;  ///< pager: threads that it stays for (pager_claims.c)
-    uint16_t pushing; ///< updates being pushed, not acknowledged
-    uint16_t hint;    ///< probable owner + 1; 0: none
-    uint8_t mapped;   ///< enum page_access: while uses are tracked (space.h)
+    uint16_t in_flight; ///< diffs of it sent to the owner, not acknowledged
+    uint8_t exists;     ///< pager: its bytes are in memory, and count
+    uint8_t io;         ///< pager: enum page_io
+    uint8_t stays;      ///< pager: wanted while on its way out
+    uint8_t ahead;      ///< pager: has come before it was asked for
+    uint16_t claims;    ///< pager: threads that it stays for (pager_claims.c)
+    uint16_t pushing;   ///< updates being pushed, not acknowledged
+    uint16_t hint;      ///< probable owner + 1; 0: none
+    uint8_t mapped;     ///< enum page_access: while uses are tracked (space.h)
     uint8_t updates_pending; ///< updates of it are kept (pending_updates.c)
     uint32_t epoch;     ///< of the ownership that hint (or is_owner) speaks of
     uint32_t version;   ///< owner: updates ordered so far

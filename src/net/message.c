@@ -127,17 +127,11 @@ uint32_t message_size(const struct message *message)
     }
 }
 
-enum message_owner message_owner(unsigned type)
-{
-    switch (type) {
+const uint8_t message_owners[MESSAGES_END] = {
 #define MESSAGE(number, owner, name, meaning, fields, body)                    \
-    case number:                                                               \
-        return OWNER_##owner;
+    [number] = OWNER_##owner,
 #include "net/messages.def"
-    default:
-        return OWNER_none;
-    }
-}
+};
 
 const char *message_name(unsigned type)
 {

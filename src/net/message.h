@@ -99,8 +99,15 @@ int message_body_is_good(const struct message *message);
  * Context: any thread; pure. */
 uint32_t message_size(const struct message *message);
 
+/** By type, up to MESSAGES_END. */
+extern const uint8_t message_owners[];
+
 /** @return who receives a type. */
-enum message_owner message_owner(unsigned type);
+static inline enum message_owner message_owner(unsigned type)
+{
+    return type < MESSAGES_END ? (enum message_owner)message_owners[type]
+                               : OWNER_none;
+}
 
 /** @return the name of a type in messages.def, "?" if there is none. */
 const char *message_name(unsigned type);

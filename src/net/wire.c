@@ -4,6 +4,7 @@
 //     moves no more.
 #include "net/wire.h"
 
+#include <endian.h>
 #include <string.h>
 
 static const uint8_t *advance_reader(struct wire_reader *reader, size_t size)
@@ -16,20 +17,6 @@ static const uint8_t *advance_reader(struct wire_reader *reader, size_t size)
     }
     reader->at += size;
     return bytes;
-}
-
-static uint64_t get_uint(struct wire_reader *reader, unsigned width)
-{
-    const uint8_t *bytes = advance_reader(reader, width);
-    uint64_t value = 0;
-
-    if (bytes == NULL) {
-        return 0;
-    }
-    for (unsigned i = 0; i < width; i++) {
-        value |= (uint64_t)bytes[i] << (8 * i);
-    }
-    return value;
 }
 
 const void *wire_get_bytes(struct wire_reader *reader, size_t size)
@@ -79,34 +66,33 @@ static uint8_t *advance_writer(struct wire_writer *writer, size_t size)
     return bytes;
 }
 
-static void put_uint(struct wire_writer *writer, uint64_t value, unsigned width)
-{
-    uint8_t *bytes = advance_writer(writer, width);
-
-    if (bytes == NULL) {
-        return;
-    }
-    for (unsigned i = 0; i < width; i++) {
-        bytes[i] = (uint8_t)(value >> (8 * i));
-    }
-}
-
-// NOLINTBEGIN(bugprone-macro-parentheses): a name
-#define INTEGER(width)                                                         \
+// NOLINTBEGIN(bugprone-macro-parentheses): names
+#define INTEGER(width, from_wire, to_wire)                                     \
     wire_##width wire_get_##width(struct wire_reader *reader)                  \
     {                                                                          \
-        return (wire_##width)get_uint(reader, WIRE_SIZE_##width);              \
+        const uint8_t *bytes = advance_reader(reader, sizeof(wire_##width));   \
+        wire_##width value = 0;                                                \
+                                                                               \
+        if (bytes != NULL) {                                                   \
+            memcpy(&value, bytes, sizeof value);                               \
+        }                                                                      \
+        return from_wire(value);                                               \
     }                                                                          \
                                                                                \
     void wire_put_##width(struct wire_writer *writer, wire_##width value)      \
     {                                                                          \
-        put_uint(writer, value, WIRE_SIZE_##width);                            \
+        uint8_t *bytes = advance_writer(writer, sizeof value);                 \
+                                                                               \
+        value = to_wire(value);                                                \
+        if (bytes != NULL) {                                                   \
+            memcpy(bytes, &value, sizeof value);                               \
+        }                                                                      \
     }
 
-INTEGER(u8)
-INTEGER(u16)
-INTEGER(u32)
-INTEGER(u64)
+INTEGER(u8, , )
+INTEGER(u16, le16toh, htole16)
+INTEGER(u32, le32toh, htole32)
+INTEGER(u64, le64toh, htole64)
 // NOLINTEND(bugprone-macro-parentheses)
 
 void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t size)

@@ -47,7 +47,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     if (extent == NULL || extent->is_closed) {
         return FAULT_OUTSIDE;
     }
-    protocol = protocol_by_id(engine->protocols, extent->protocol);
+    protocol = extent->row;
     if (is_write && protocol->forbids_write != NULL &&
         protocol->forbids_write(engine, page_number)) {
         return FAULT_READ_ONLY;
@@ -64,7 +64,6 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     }
     place_note(engine, page_number,
                is_write ? PLACE_WRITE_FAULT : PLACE_READ_FAULT);
-    protocol = protocol_by_id(engine->protocols, extent->protocol);
     if (protocol->admit != NULL) {
         return protocol->admit(engine, page_number, is_write, waiter->thread);
     }
@@ -83,6 +82,9 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     stall_begin(engine, page_number, waiter, history);
     waiter->next = page->waiters;
     page->waiters = waiter;
+    if (history != NULL) {
+        pinning_await(engine, page_number, history);
+    }
     engine->stats.remote_faults++;
     return FAULT_WAIT;
 }
@@ -90,7 +92,7 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
 static tm_status hand_on(struct engine *engine, node_id from,
                          const struct message *message)
 {
-    const struct protocol_base *base = base_of_message(engine, message->type);
+    const struct protocol_base *base = engine->base_of[message->type];
 
     if (base != NULL) {
         return base->receive(engine, from, message);
@@ -228,6 +230,16 @@ void engine_stats(const struct engine *engine, struct tm_node_stats *stats)
     *stats = engine->stats;
 }
 
+page_no engine_n_pages(const struct engine *engine)
+{
+    page_no n = 0;
+
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        n += engine->extents[i].n_pages;
+    }
+    return n;
+}
+
 struct engine *engine_new(const struct port *port, struct space *space,
                           const struct protocols *protocols,
                           tm_protocol default_protocol)
@@ -241,6 +253,8 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->space = space;
     engine->protocols = protocols;
     engine->default_protocol = default_protocol;
+    engine->default_row = protocol_by_id(protocols, default_protocol);
+    engine->last = &engine->last_found;
     engine->deliver = dispatch;
     tokens_init(&engine->tokens);
     pool_init(&engine->copysets, sizeof(struct node_set));

@@ -22,9 +22,20 @@ struct protocols; ///< pages/protocol.h
  * it has missed; kept with the thread, all zero at first. */
 #define N_STREAMS 16u
 
+/** An instruction needs so many pages at once: what it copies from and to may each lie in
+ * two. */
+#define NEEDED_MAX 4u
+
 struct fault_history {
     page_no missed; ///< a page, + 1, that had gone again when the thread went
                     ///< on after waiting for it; 0: none
+    uint64_t instruction; ///< that faults: whoever calls engine_fault() says it
+    struct {
+        uint64_t instruction;
+        page_no pages[NEEDED_MAX]; ///< that it has waited for, lately
+        unsigned n;                ///< how often; each page once
+        unsigned held;             ///< a bit for each: it is held (pinning.c)
+    } needed;
     struct {
         page_no next;   ///< the page that would go on
         uint16_t group; ///< pages of its last group
@@ -42,7 +53,8 @@ struct extent {
     tm_protocol protocol;
     tm_placement placement;
     tm_sharing sharing;
-    node_id on_node;     ///< of a slab: its holder
+    const struct protocol *row; ///< its protocol's: extent_insert() sets it
+    node_id on_node;            ///< of a slab: its holder
     uint32_t cell_size;  ///< of a slab of small blocks; 0: it is one block
     uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
     uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
@@ -105,20 +117,25 @@ enum fault_result engine_fault(struct engine *engine, page_no page,
                                int is_write, struct fault_history *history,
                                struct waiter *waiter);
 
-/** Is the page pinned for a thread? May be asked without the node lock. */
-int engine_pins(const struct engine *engine, page_no page);
-
 /** A thread that waited for a page goes on: note in its history whether the page
  * has gone again. It then comes first of its node's next time. May be called
  * without the node lock. */
 void engine_note_missed(const struct engine *engine, page_no page, int is_write,
                         struct fault_history *history);
 
+/** Has a thread to say that it goes on: is the page that it has waited for pinned, or are
+ * others that it needs with it held? May be asked without the node lock. */
+int engine_is_to_hear(const struct engine *engine, page_no page,
+                      const struct fault_history *history);
+
 /** A thread that waited for a page goes on now, and will use it as soon as the
  * node lock is given back.
- * @return 1 others wait for the page: it stays a moment, and engine_let_go() is
- *         to be called at engine_due_ns(); 0 nobody waits */
-int engine_resumed(struct engine *engine, page_no page);
+ * @param history  of the thread; NULL: it holds nothing
+ * @return 1 others wait for the page, or for one that was held with it: it stays a
+ *         moment, and engine_let_go() is to be called at engine_due_ns();
+ *         0 nobody waits */
+int engine_resumed(struct engine *engine, page_no page,
+                   struct fault_history *history);
 
 /** Let others have the pages that have been pinned for their time. To be called
  * often; costs nothing while no page is pinned. */
@@ -223,12 +240,12 @@ const struct extent *engine_extent(const struct engine *engine, page_no page);
 const struct extent *engine_extent_below(const struct engine *engine,
                                          page_no page);
 
+/** The pages of all blocks that are allocated, and of the TM_SHARED variables. */
+page_no engine_n_pages(const struct engine *engine);
+
 /** Have a core file hold the blocks' pages that the program's view shows here. The
  * node lock is held, or nobody else runs. */
 void engine_keep_in_core(struct engine *engine);
-
-/** The protocol of the block that a page is in. */
-tm_protocol engine_protocol(const struct engine *engine, page_no page);
 
 /** Are loads and stores of that block as on one machine, so that they order threads, and
  * atomic instructions work? */

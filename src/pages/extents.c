@@ -34,16 +34,26 @@ static size_t upper_bound(const struct engine *engine, page_no page)
     return low;
 }
 
+static int is_in(const struct extent *extent, page_no page)
+{
+    return page - extent->page < extent->n_pages;
+}
+
+// One fault or message looks for its page several times.
 struct extent *extent_find(const struct engine *engine, page_no page)
 {
-    size_t index = upper_bound(engine, page);
-    struct extent *extent;
+    const size_t last = *engine->last;
+    size_t index;
 
-    if (index == 0) {
+    if (last < engine->n_extents && is_in(&engine->extents[last], page)) {
+        return &engine->extents[last];
+    }
+    index = upper_bound(engine, page);
+    if (index == 0 || !is_in(&engine->extents[index - 1], page)) {
         return NULL;
     }
-    extent = &engine->extents[index - 1];
-    return page < extent->page + extent->n_pages ? extent : NULL;
+    *engine->last = index - 1;
+    return &engine->extents[index - 1];
 }
 
 int extent_has(const struct engine *engine, page_no page, page_no n)
@@ -85,19 +95,10 @@ struct extent *extent_at(const struct engine *engine, page_no page)
                : NULL;
 }
 
-tm_protocol engine_protocol(const struct engine *engine, page_no page)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent == NULL ? engine->default_protocol : extent->protocol;
-}
-
 // Are its copies old until their node hears what it comes after?
-static int are_copies_unpushed(const struct engine *engine,
-                               const struct extent *extent)
+static int are_copies_unpushed(const struct extent *extent)
 {
-    return protocol_by_id(engine->protocols, extent->protocol)->is_fresh !=
-           NULL;
+    return extent->row->is_fresh != NULL;
 }
 
 void extent_insert(struct engine *engine, const struct extent *extent)
@@ -110,8 +111,10 @@ void extent_insert(struct engine *engine, const struct extent *extent)
             (engine->n_extents - index) * sizeof *extent);
     engine->extents[index] = *extent;
     places_add(engine, &engine->extents[index]);
+    engine->extents[index].row =
+        protocol_by_id(engine->protocols, extent->protocol);
     engine->n_extents++;
-    engine->n_unpushed += are_copies_unpushed(engine, extent);
+    engine->n_unpushed += are_copies_unpushed(&engine->extents[index]);
 }
 
 void extent_remove(struct engine *engine, struct extent *extent)
@@ -119,7 +122,7 @@ void extent_remove(struct engine *engine, struct extent *extent)
     size_t index = (size_t)(extent - engine->extents);
 
     places_remove(engine, extent);
-    engine->n_unpushed -= are_copies_unpushed(engine, extent);
+    engine->n_unpushed -= are_copies_unpushed(extent);
     engine->n_extents--;
     memmove(&engine->extents[index], &engine->extents[index + 1],
             (engine->n_extents - index) * sizeof *extent);

@@ -114,10 +114,8 @@ static void send_fetch(struct engine *engine, struct extent *extent,
 
     // Of a group only the page that is needed: a request for another must not
     // wait for this one, which may itself wait for that request's node.
-    page_of(engine, page)->queues =
-        is_write &&
-        protocol_by_id(engine->protocols, extent->protocol)->pins_pages &&
-        !fetch_is_untouched(engine, page);
+    page_of(engine, page)->queues = is_write && extent->row->pins_pages &&
+                                    !fetch_is_untouched(engine, page);
     engine->last_fetch++;
     for (page_no at = page; at < page + count; at++) {
         fetch_begin(engine, extent, at);

@@ -37,6 +37,7 @@ struct extent;
     STEP_EVENT(DROPS, "the copy is old, and given up")                         \
     STEP_EVENT(INVALIDATE, "the copy is to be given up")                       \
     STEP_EVENT(INVALIDATE_ACK, "another one has been")                         \
+    STEP_EVENT(HOLDS, "a thread needs it and another page, which is to come")  \
     STEP_EVENT(LETS_GO, "it is not pinned any more")                           \
     STEP_EVENT(ATOMIC, "an atomic operation has come for it")                  \
     STEP_EVENT(EVICTED, "the pager has given the copy up")                     \
@@ -98,6 +99,7 @@ struct step_record {
     uint32_t base;
     uint16_t hint;
     uint16_t pushing;
+    uint16_t in_flight;
     uint8_t state;
     uint8_t access;
     uint8_t is_owner;
@@ -107,7 +109,6 @@ struct step_record {
     uint8_t pinned;
     uint8_t busy;
     uint8_t subscribed;
-    uint8_t in_flight;
     uint8_t listed;
     uint8_t untold;
 };

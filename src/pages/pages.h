@@ -51,17 +51,18 @@ struct page_list {
     size_t room;
 };
 
-/** A page that is pinned, and until when. */
+/** A page that is pinned, and until when: the later of the two. */
 struct pinned {
     page_no page;
-    uint64_t until_ns;
+    uint64_t until_ns; ///< for a thread that it has come for; 0: none
+    uint64_t held_ns;  ///< for one that waits for another page; 0: none
 };
 
 struct pinned_list {
     struct pinned *at;
     size_t n;
     size_t room;
-    uint64_t due_ns; ///< the earliest until_ns; UINT64_MAX: none
+    uint64_t due_ns; ///< the earliest; UINT64_MAX: none
 };
 
 /** Pages that are given away and have not been taken, at most. */
@@ -99,6 +100,11 @@ struct engine {
     const struct protocols *protocols;
     const struct protocol_base *bases[BASES_MAX]; ///< of them, each once
     unsigned n_bases;
+    /** By type: who has its messages; NULL: no protocol has. */
+    const struct protocol_base *base_of[MESSAGES_END];
+    void (*acquired[BASES_MAX])(struct engine *engine); ///< protocols' slots
+    unsigned n_acquired;                                ///< of that name
+    const struct protocol *default_row; ///< of pages that are in no extent
     /** Look at a message, also one that has waited. @return TM_OK, TM_EWIRE */
     tm_status (*deliver)(struct engine *engine, node_id from,
                          const struct message *message);
@@ -109,6 +115,8 @@ struct engine {
 
     struct extent *extents; ///< sorted by page
     size_t n_extents;
+    size_t last_found; ///< index of the extent that was looked for last
+    size_t *last;      ///< where that is noted, also if the engine is const
     size_t n_unpushed; ///< of them, those whose copies may be old (is_fresh)
     size_t extents_room;
     struct heap *heap;              ///< root only
@@ -181,9 +189,6 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 // ---- protocols.c
 /** Of the extent that a page is in, or else the default. */
 const struct protocol *protocol_of(const struct engine *engine, page_no page);
-/** Who has the messages of a type; NULL: no protocol has. */
-const struct protocol_base *base_of_message(const struct engine *engine,
-                                            enum message_type type);
 /* Each slot of all bases. */
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);
@@ -311,6 +316,9 @@ void pinning_open(struct engine *engine);
 void pinning_close(struct engine *engine);
 /** A page has come: pin it, if a thread waits for it. */
 void pin_page(struct engine *engine, page_no page);
+/** A thread begins to wait for a page: hold what its instruction needs with it. */
+void pinning_await(struct engine *engine, page_no page,
+                   struct fault_history *history);
 /** Pages of the extent are pinned no longer; what waits for them is forgotten
  * elsewhere. */
 void pinning_forget(struct engine *engine, const struct extent *extent);

@@ -4,11 +4,13 @@
 // meanwhile (protocols.md section 4, pinned pages and queues).
 //
 //   not pinned -> pinned   pin_page: it has come, and a thread waits for it
+//                          pinning_await: it is held, see below
 //   pinned     -> pinned   engine_resumed: the thread goes on, and others want
 //                          the page: it stays RESUMED_NS more
 //            -> not pinned engine_resumed: nobody else wants it
 //                          engine_let_go: RESUMED_NS after that, or, whether or
-//                          not the thread goes on, PINNED_MAX_NS after it came
+//                          not the thread goes on, PINNED_MAX_NS after it came,
+//                          HELD_MAX_NS after it was held
 //
 // Why RESUMED_NS: a thread goes on before it uses the page. What it does then is an
 // instruction of the program, and nothing tells when that is done. If the page
@@ -16,6 +18,14 @@
 // its thread goes on, and under contention that is the rule, would never use it.
 // The length is that of a return from a signal handler many times over, and short
 // beside a wait for another node.
+//
+// Held: an instruction may need several pages at once, and wait for one after the other.
+// Two threads that need the same ones could take them from each other for ever, each going
+// on with the one that has come when the other has just gone. So if an instruction waits for
+// a page that it has waited for before, what it has of lower numbers stays until that has
+// come. Who waits for a page holds lower ones only, so nobody waits in a ring: the lowest page
+// is somebody's who gets the others, one after the other. (Not at once, since most
+// that wait for two pages in turn are done with the first, and others may want it.)
 //
 // Messages wait (page_defer) in the order they came
 //   - about a pinned page: requests at its owner, invalidations at a copy
@@ -29,6 +39,7 @@
 //
 // D1 A page that is neither pinned nor busy nor queueing has no deferred messages.
 // D2 A page is pinned exactly if it is in the list, once.
+// D3 Whoever waits for a page holds only pages of lower numbers.
 #include "base/ensure.h"
 #include "base/list.h"
 #include "base/vector.h"
@@ -38,6 +49,7 @@
 
 #define PINNED_MAX_NS (2 * 1000 * 1000u)
 #define RESUMED_NS (50 * 1000u)
+#define HELD_MAX_NS (20 * 1000 * 1000u)
 
 // Threads that go on look without the lock.
 static void set_pinned(struct page *page, int pinned)
@@ -62,31 +74,43 @@ void pinning_close(struct engine *engine)
     free(engine->pinned.at);
 }
 
-void pin_page(struct engine *engine, page_no page_number)
+static uint64_t due_of(const struct pinned *pinned)
 {
-    struct page *page = page_of(engine, page_number);
-    struct pinned_list *list = &engine->pinned;
-    uint64_t until_ns;
-
-    if (page->waiters == NULL || page->pinned) {
-        return;
-    }
-    set_pinned(page, 1);
-    vector_reserve(list->at, list->room, list->n + 1);
-    until_ns = now_ns(engine) + PINNED_MAX_NS;
-    list->at[list->n++] = (struct pinned){page_number, until_ns};
-    if (until_ns < list->due_ns) {
-        list->due_ns = until_ns;
-    }
+    return pinned->until_ns > pinned->held_ns ? pinned->until_ns
+                                              : pinned->held_ns;
 }
 
 static void find_due(struct pinned_list *list)
 {
     list->due_ns = UINT64_MAX;
     for (size_t i = 0; i < list->n; i++) {
-        if (list->at[i].until_ns < list->due_ns) {
-            list->due_ns = list->at[i].until_ns;
+        if (due_of(&list->at[i]) < list->due_ns) {
+            list->due_ns = due_of(&list->at[i]);
         }
+    }
+}
+
+static void add_pinned(struct engine *engine, struct pinned pinned)
+{
+    struct pinned_list *list = &engine->pinned;
+
+    set_pinned(page_of(engine, pinned.page), 1);
+    vector_reserve(list->at, list->room, list->n + 1);
+    list->at[list->n++] = pinned;
+    if (due_of(&pinned) < list->due_ns) {
+        list->due_ns = due_of(&pinned);
+    }
+}
+
+void pin_page(struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    if (page->waiters != NULL && !page->pinned) {
+        add_pinned(engine, (struct pinned){
+                               .page = page_number,
+                               .until_ns = now_ns(engine) + PINNED_MAX_NS,
+                           });
     }
 }
 
@@ -107,9 +131,11 @@ static size_t find_pinned(const struct pinned_list *list, page_no page)
     return i;
 }
 
-int engine_pins(const struct engine *engine, page_no page)
+int engine_is_to_hear(const struct engine *engine, page_no page,
+                      const struct fault_history *history)
 {
-    return __atomic_load_n(&page_of(engine, page)->pinned, __ATOMIC_RELAXED);
+    return history->needed.held != 0 ||
+           __atomic_load_n(&page_of(engine, page)->pinned, __ATOMIC_RELAXED);
 }
 
 void engine_note_missed(const struct engine *engine, page_no page, int is_write,
@@ -122,33 +148,134 @@ void engine_note_missed(const struct engine *engine, page_no page, int is_write,
     history->missed = has_gone ? page + 1 : 0;
 }
 
-int engine_resumed(struct engine *engine, page_no page_number)
+// ---- held pages
+
+static int is_kept(const struct engine *engine, page_no page_number)
 {
-    struct page *page = page_of(engine, page_number);
+    const struct protocol *protocol = protocol_of(engine, page_number);
+    const struct page *page = page_of(engine, page_number);
+
+    return page->state != PAGE_ABSENT && !page->busy && !page->fetching &&
+           (protocol->pins_pages ||
+            (protocol->pins != NULL && protocol->pins(engine, page_number)));
+}
+
+static void hold_page(struct engine *engine, page_no page_number)
+{
+    const uint64_t until_ns = now_ns(engine) + HELD_MAX_NS;
     struct pinned_list *list = &engine->pinned;
-    uint64_t until_ns;
+
+    if (page_of(engine, page_number)->pinned) {
+        list->at[find_pinned(list, page_number)].held_ns = until_ns;
+        find_due(list);
+        return;
+    }
+    add_pinned(engine,
+               (struct pinned){.page = page_number, .held_ns = until_ns});
+    steps_made(engine, page_number, (struct step_cause){.event = STEP_HOLDS});
+}
+
+// @return 1 it has waited for the page before, at the same instruction
+static int note_needed(struct fault_history *history, page_no page)
+{
+    if (history->needed.instruction != history->instruction) {
+        history->needed.instruction = history->instruction;
+        history->needed.n = 0;
+    }
+    for (unsigned i = 0; i < history->needed.n && i < NEEDED_MAX; i++) {
+        if (history->needed.pages[i] == page) {
+            return 1;
+        }
+    }
+    history->needed.pages[history->needed.n++ % NEEDED_MAX] = page;
+    return 0;
+}
+
+void pinning_await(struct engine *engine, page_no page,
+                   struct fault_history *history)
+{
+    history->needed.held = 0;
+    if (!note_needed(history, page)) {
+        return;
+    }
+    for (unsigned i = 0; i < history->needed.n && i < NEEDED_MAX; i++) {
+        if (history->needed.pages[i] < page &&
+            is_kept(engine, history->needed.pages[i])) { // D3
+            hold_page(engine, history->needed.pages[i]);
+            history->needed.held |= 1u << i;
+        }
+    }
+}
+
+// ---- a thread goes on
+
+static void unpin(struct engine *engine, size_t index)
+{
+    struct pinned_list *list = &engine->pinned;
+    const page_no page = list->at[index].page;
+
+    set_pinned(page_of(engine, page), 0);
+    remove_at(list, index);
+    steps_made(engine, page, (struct step_cause){.event = STEP_LETS_GO});
+}
+
+// It uses the page now. @return 1 others wait for it
+static int use_pinned(struct engine *engine, page_no page_number)
+{
+    struct pinned *pinned;
+    uint64_t until_ns = now_ns(engine) + RESUMED_NS;
     size_t index;
 
-    if (!page->pinned) {
+    if (!page_of(engine, page_number)->pinned) {
         return 0;
     }
-    index = find_pinned(list, page_number);
-    if (page->deferred == NULL) {
-        set_pinned(page, 0);
-        steps_made(engine, page_number,
-                   (struct step_cause){.event = STEP_LETS_GO});
-        remove_at(list, index);
-        find_due(list);
+    index = find_pinned(&engine->pinned, page_number);
+    pinned = &engine->pinned.at[index];
+    if (page_of(engine, page_number)->deferred == NULL &&
+        pinned->held_ns == 0) {
+        unpin(engine, index);
         return 0;
     }
-    until_ns = now_ns(engine) + RESUMED_NS;
-    if (until_ns < list->at[index].until_ns) {
-        list->at[index].until_ns = until_ns;
-    }
-    if (until_ns < list->due_ns) {
-        list->due_ns = until_ns;
+    if (until_ns < pinned->until_ns) {
+        pinned->until_ns = until_ns;
     }
     return 1;
+}
+
+// The same of a page that was held for it.
+static int use_held(struct engine *engine, page_no page_number)
+{
+    struct pinned *pinned;
+    size_t index;
+
+    if (!page_of(engine, page_number)->pinned) {
+        return 0; // its time was over
+    }
+    index = find_pinned(&engine->pinned, page_number);
+    pinned = &engine->pinned.at[index];
+    pinned->held_ns = 0;
+    if (pinned->until_ns == 0) {
+        pinned->until_ns = now_ns(engine) + RESUMED_NS;
+        return use_pinned(engine, page_number);
+    }
+    return 1;
+}
+
+int engine_resumed(struct engine *engine, page_no page_number,
+                   struct fault_history *history)
+{
+    int is_wanted = use_pinned(engine, page_number);
+
+    for (unsigned i = 0; history != NULL && i < NEEDED_MAX; i++) {
+        if (history->needed.held >> i & 1) {
+            is_wanted |= use_held(engine, history->needed.pages[i]);
+        }
+    }
+    if (history != NULL) {
+        history->needed.held = 0;
+    }
+    find_due(&engine->pinned);
+    return is_wanted;
 }
 
 // @return 0 none of the pages is due
@@ -158,7 +285,7 @@ static int let_one_go(struct engine *engine, uint64_t at_ns)
     page_no page;
 
     for (size_t i = 0; i < list->n; i++) {
-        if (list->at[i].until_ns <= at_ns) {
+        if (due_of(&list->at[i]) <= at_ns) {
             page = list->at[i].page;
             remove_at(list, i);
             set_pinned(page_of(engine, page), 0);

@@ -105,6 +105,9 @@ struct protocol {
     /** A node keeps a page for a thread that waited for it until it has run, and the requests
      * of others behind its own. */
     int pins_pages;
+    /** Does it keep this page so, but for the requests behind its own? NULL: pins_pages says
+     * it. */
+    int (*pins)(const struct engine *engine, page_no page);
     /** Loads and stores are as on one machine: they order what the program does, and
      * processors' atomic instructions work. */
     int is_coherent;

@@ -18,7 +18,9 @@ const struct protocol *protocol_by_id(const struct protocols *protocols,
 
 const struct protocol *protocol_of(const struct engine *engine, page_no page)
 {
-    return protocol_by_id(engine->protocols, engine_protocol(engine, page));
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL ? engine->default_row : extent->row;
 }
 
 int engine_is_coherent(const struct engine *engine, page_no page)
@@ -42,17 +44,6 @@ void engine_explain(const struct engine *engine, page_no page, unsigned offset,
     }
 }
 
-const struct protocol_base *base_of_message(const struct engine *engine,
-                                            enum message_type type)
-{
-    for (unsigned i = 0; i < engine->n_bases; i++) {
-        if (engine->bases[i]->messages >> type & 1) {
-            return engine->bases[i];
-        }
-    }
-    return NULL;
-}
-
 static int has_base(const struct engine *engine,
                     const struct protocol_base *base)
 {
@@ -64,6 +55,25 @@ static int has_base(const struct engine *engine,
     return i < engine->n_bases;
 }
 
+static void note_messages(struct engine *engine,
+                          const struct protocol_base *base)
+{
+    for (unsigned type = 0; type < 64; type++) {
+        if (base->messages >> type & 1) {
+            engine->base_of[type] = base;
+        }
+    }
+}
+
+static void note_acquired(struct engine *engine,
+                          const struct protocol *protocol)
+{
+    if (protocol->acquired != NULL) {
+        ensure(engine->n_acquired < BASES_MAX);
+        engine->acquired[engine->n_acquired++] = protocol->acquired;
+    }
+}
+
 tm_status bases_open(struct engine *engine)
 {
     const struct protocols *protocols = engine->protocols;
@@ -72,9 +82,12 @@ tm_status bases_open(struct engine *engine)
     for (unsigned i = 0; i < protocols->n && status == TM_OK; i++) {
         const struct protocol_base *base = protocols->rows[i]->base;
 
+        note_acquired(engine, protocols->rows[i]);
+
         if (!has_base(engine, base)) {
             ensure(engine->n_bases < BASES_MAX);
             engine->bases[engine->n_bases++] = base;
+            note_messages(engine, base);
             status = base->open == NULL ? TM_OK : base->open(engine);
         }
     }
@@ -147,10 +160,8 @@ int bases_are_valid(const struct engine *engine)
 
 void engine_acquired(struct engine *engine)
 {
-    for (unsigned i = 0; i < engine->protocols->n; i++) {
-        if (engine->protocols->rows[i]->acquired != NULL) {
-            engine->protocols->rows[i]->acquired(engine);
-        }
+    for (unsigned i = 0; i < engine->n_acquired; i++) {
+        engine->acquired[i](engine);
     }
 }
 

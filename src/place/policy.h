@@ -49,6 +49,7 @@ struct policy {
     int wants_uses; ///< whether it is to be known who uses which pages, for the
                     ///< mapping or for pages to follow their threads; if not,
                     ///< no tracking is needed for it
+    int ignores_power; ///< whether it looks away from it
     enum held_to held_to;
 
     // Choose a mapping for a valid request. before_s is there; fills in node_of,

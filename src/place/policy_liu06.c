@@ -205,6 +205,7 @@ const struct policy policy_mem = {
     .summary = "[Liu06] with memory alone",
     .uses_memory = 1,
     .wants_uses = 1,
+    .ignores_power = 1,
     .held_to = HELD_TO_PROMISE,
     .place = place_mem,
 };

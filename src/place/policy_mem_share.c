@@ -45,6 +45,7 @@ const struct policy policy_mem_share = {
     .summary = "[Liu06] MEM-based: in proportion to memory, whatever it costs",
     .uses_memory = 1,
     .wants_uses = 1,
+    .ignores_power = 1,
     .held_to = HELD_TO_NOTHING,
     .place = place,
 };

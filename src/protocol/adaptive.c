@@ -214,6 +214,13 @@ static enum handing may_hand(const struct engine *engine, page_no page,
                : pushes_may_hand_on(engine, page, to);
 }
 
+// Its copies go to others when they ask, if there are any.
+static int pins(const struct engine *engine, page_no page)
+{
+    return sharing_rule_of(engine, page)->stays &&
+           page_of(engine, page)->is_owner;
+}
+
 // ---- nodes come and go
 
 static void frozen(struct engine *engine)
@@ -242,6 +249,7 @@ const struct protocol protocol_adaptive = {
     .id = TM_ADAPTIVE,
     .base = &updates_base,
     .updates = &rules,
+    .pins = pins,
     .local_fault = pushes_local_fault,
     .serve = serve,
     .is_fresh = is_fresh,

@@ -11,6 +11,8 @@
 // F1 `outstanding` is the number of UPDATE messages sent and not acknowledged, and of
 //    items that are pending (pending_updates.c).
 // F2 `pushing` of a page is the number of flights that push it.
+// F3 `in_flight` of a page is the number of flushes that have sent its diff to the owner:
+//    several, if copies are cleaned, or become stale, while a release is under way.
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
@@ -213,7 +215,7 @@ static void finish(struct engine *engine, struct flight *flight)
         if (flight->pages[i].is_pushed) {
             page->pushing--;
         } else if (kind->is_own) {
-            page->in_flight = 0;
+            page->in_flight--; // F3
         }
         steps_made_run(engine, flight->pages[i].page, 1, STEP_ACKNOWLEDGED);
     }

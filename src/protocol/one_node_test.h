@@ -20,12 +20,18 @@
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"
 
-enum { SELF = 1, N_NODES = 3, N_PAGES = 40, SERIAL = 7, SENT_MAX = 64 };
+enum {
+    SELF = 1,
+    N_NODES = 3,
+    N_PAGES = 4 * SPACE_BLOCK, // directory nodes 0, 1, 2, 0
+    SERIAL = 7,
+    SENT_MAX = 64,
+};
 
 struct sent {
     node_id to;
     struct message message;
-    uint8_t body[2 * TM_PAGE_SIZE];
+    uint8_t body[3 * TM_PAGE_SIZE];
 };
 
 static struct world {
@@ -68,8 +74,9 @@ static void count_wake(struct waiter *waiter)
 static inline void open_node(tm_protocol protocol, tm_sharing sharing)
 {
     static const struct protocol *const rows[] = {
-        &protocol_adaptive, &protocol_lazy_release, &protocol_scope};
-    static const struct protocols protocols = {rows, 3};
+        &protocol_adaptive, &protocol_eager_release, &protocol_lazy_release,
+        &protocol_scope, &protocol_sequential};
+    static const struct protocols protocols = {rows, 5};
     const struct extent block = {
         .n_pages = N_PAGES,
         .size = (uint64_t)N_PAGES * TM_PAGE_SIZE,
@@ -85,7 +92,8 @@ static inline void open_node(tm_protocol protocol, tm_sharing sharing)
     roster_init(&world.port.roster, N_NODES);
     world.waiter.wake = count_wake;
     assert_int_equal(
-        space_open(&world.space, NULL, NULL, 0, N_PAGES * TM_PAGE_SIZE), TM_OK);
+        space_open(&world.space, NULL, NULL, 0, (size_t)N_PAGES * TM_PAGE_SIZE),
+        TM_OK);
     world.engine =
         engine_new(&world.port, &world.space, &protocols, TM_LAZY_RELEASE);
     assert_non_null(world.engine);

@@ -172,6 +172,19 @@ size_t recent_diff(const struct engine *engine, page_no page, uint32_t since,
     return diff_of_mask(bytes, mask, diff);
 }
 
+// Y3: each between `since` and what is the latest.
+static int are_versions_good(const struct recent_page *record, uint32_t latest)
+{
+    const uint32_t most = latest - record->since;
+
+    for (unsigned i = 0; i < N_LINES; i++) {
+        if (record->versions[i] - record->since > most) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int recent_is_valid(const struct engine *engine)
 {
     const struct recent *recent = engine->updates->recent;
@@ -180,12 +193,9 @@ int recent_is_valid(const struct engine *engine)
     for (; record != NULL; record = record->next) {
         const struct page *page = page_of(engine, record->page);
 
-        for (unsigned i = 0; i < N_LINES; i++) {
-            if (page->is_owner && is_good(engine, record) &&
-                (is_newer(record->since, record->versions[i]) ||
-                 is_newer(record->versions[i], page->version))) {
-                return 0; // Y3
-            }
+        if (page->is_owner && is_good(engine, record) &&
+            !are_versions_good(record, page->version)) {
+            return 0;
         }
     }
     return 1;

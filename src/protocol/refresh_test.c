@@ -2,127 +2,33 @@
 //
 // Stale copies: what a node asks for, what an owner answers, message by message. The test
 // plays the other two nodes.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <string.h>
+#include "protocol/one_node_test.h"
 
 #include "mem/diff.h"
-#include "protocol/protocol_rows.h"
 #include "protocol/readers.h"
-#include "protocol/updates.h"
 
 enum {
-    SELF = 1,
-    N_NODES = 3,
-    N_PAGES = 3 * SPACE_BLOCK, // directory nodes 0, 1, 2
-    OURS = SPACE_BLOCK,        // pages whose directory node is this one
-    THEIRS = 2 * SPACE_BLOCK,  // or is 2
-    LINE = 32,                 // bytes
-    RUN = 5,                   // bytes of a diff before those of its run
-    SENT_MAX = 16,
+    OURS = SPACE_BLOCK,       // pages whose directory node is this one
+    THEIRS = 2 * SPACE_BLOCK, // or is 2
+    LINE = 32,                // bytes
+    RUN = 5,                  // bytes of a diff before those of its run
 };
-
-struct sent {
-    node_id to;
-    struct message message;
-    uint8_t body[2 * TM_PAGE_SIZE];
-};
-
-static const struct protocol *const rows[] = {&protocol_lazy_release,
-                                              &protocol_adaptive};
-static const struct protocols protocols = {rows, 2};
-
-static struct {
-    struct port port;
-    struct space space;
-    struct engine *engine;
-    struct sent sent[SENT_MAX];
-    unsigned n_sent;
-    struct waiter waiter;
-} world;
-
-static void keep_sent(void *owner, node_id to, const struct message *message)
-{
-    struct sent *sent = &world.sent[world.n_sent++];
-
-    (void)owner;
-    assert_true(world.n_sent <= SENT_MAX);
-    assert_true(message->body_size <= sizeof sent->body);
-    sent->to = to;
-    sent->message = *message;
-    if (message->body_size > 0) {
-        memcpy(sent->body, message->body, message->body_size);
-    }
-    sent->message.body = sent->body;
-}
-
-static uint64_t no_time(void *owner)
-{
-    (void)owner;
-    return 0;
-}
-
-static void let_go_on(struct waiter *waiter)
-{
-    (void)waiter;
-}
-
-static void open_node(tm_protocol protocol)
-{
-    const struct extent block = {
-        .n_pages = N_PAGES,
-        .size = (uint64_t)N_PAGES * TM_PAGE_SIZE,
-        .protocol = protocol,
-        .serial = 1,
-        .is_open = 1,
-    };
-
-    memset(&world, 0, sizeof world);
-    world.port =
-        (struct port){.self = SELF, .send = keep_sent, .now_ns = no_time};
-    roster_init(&world.port.roster, N_NODES);
-    world.waiter.wake = let_go_on;
-    assert_int_equal(
-        space_open(&world.space, NULL, NULL, 0, (size_t)N_PAGES * TM_PAGE_SIZE),
-        TM_OK);
-    world.engine = engine_new(&world.port, &world.space, &protocols, protocol);
-    assert_non_null(world.engine);
-    extent_insert(world.engine, &block);
-}
 
 static int open_lazy(void **state)
 {
     (void)state;
-    open_node(TM_LAZY_RELEASE);
+    open_node(TM_LAZY_RELEASE, TM_SHARING_DEFAULT);
     return 0;
 }
 
 static int open_adaptive(void **state)
 {
     (void)state;
-    open_node(TM_ADAPTIVE);
-    return 0;
-}
-
-static int close_node(void **state)
-{
-    (void)state;
-    engine_free(world.engine);
-    space_close(&world.space);
+    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
     return 0;
 }
 
 // ---- what others send
-
-static void get(node_id from, const struct message *message)
-{
-    assert_int_equal(engine_receive(world.engine, from, message), TM_OK);
-}
 
 // A page of twos, of version 10.
 static void get_copy(page_no page, uint8_t flags)
@@ -145,19 +51,11 @@ static void get_notice(page_no page, uint32_t version)
     struct wire_writer writer = {body, body + sizeof body, 0};
 
     wire_put_notice_entry(&writer,
-                          &(struct wire_notice_entry){page, version, 1});
+                          &(struct wire_notice_entry){page, version, SERIAL});
     get(0, &(struct message){.type = MESSAGE_notices,
                              .u.notices.count = 1,
                              .body = body,
                              .body_size = sizeof body});
-}
-
-static void get_fetch(node_id from, page_no page)
-{
-    get(from,
-        &(struct message){
-            .type = MESSAGE_fetch,
-            .u.fetch = {.page = page, .count = 1, .requester = from, .id = 1}});
 }
 
 // Bytes that another node has written.
@@ -239,15 +137,10 @@ static void get_push(page_no page, uint32_t version)
 
 // ---- what this node does
 
-static enum fault_result touch(page_no page, int is_write)
-{
-    return engine_fault(world.engine, page, is_write, NULL, &world.waiter);
-}
-
 // A page of this node, that it has written; nobody has a copy.
 static void own(page_no page)
 {
-    (void)touch(page, 1);
+    (void)use_page(page, 1);
     get(SELF, &world.sent[0].message); // the request, at its directory node
     get(SELF, &world.sent[1].message); // the grant
     world.n_sent = 0;
@@ -255,7 +148,7 @@ static void own(page_no page)
 
 static void write_byte(page_no page, size_t offset, uint8_t value)
 {
-    (void)touch(page, 1);
+    (void)use_page(page, 1);
     space_bytes_to_change(&world.space, page)[offset] = (char)value;
 }
 
@@ -268,24 +161,16 @@ static void release(void)
 static void make_two_stale(void)
 {
     for (page_no page = THEIRS; page < THEIRS + 2; page++) {
-        (void)touch(page, 0);
+        (void)use_page(page, 0);
         get_copy(page, 0);
         get_notice(page, 12);
     }
     world.n_sent = 0;
 }
 
-static const struct sent *sent_last(node_id to, enum message_type type)
-{
-    assert_true(world.n_sent > 0);
-    assert_int_equal(world.sent[world.n_sent - 1].message.type, type);
-    assert_int_equal(world.sent[world.n_sent - 1].to, to);
-    return &world.sent[world.n_sent - 1];
-}
-
 static struct wire_refreshed_copy answer_to(node_id node)
 {
-    const struct sent *sent = sent_last(node, MESSAGE_refreshed);
+    const struct sent *sent = last_sent(node, MESSAGE_refreshed);
     struct wire_reader reader = wire_read_body(&sent->message);
     const struct wire_refreshed_copy copy = wire_get_refreshed_copy(&reader);
 
@@ -302,9 +187,9 @@ static void stale_copies_are_asked_for_together(void **state)
 
     (void)state;
     make_two_stale();
-    assert_int_equal(touch(THEIRS, 0), FAULT_WAIT);
+    assert_int_equal(use_page(THEIRS, 0), FAULT_WAIT);
     assert_int_equal(world.n_sent, 1);
-    sent = sent_last(2, MESSAGE_refresh);
+    sent = last_sent(2, MESSAGE_refresh);
     reader = wire_read_body(&sent->message);
     for (page_no page = THEIRS; page < THEIRS + 2; page++) {
         const struct wire_stale_copy copy = wire_get_stale_copy(&reader);
@@ -322,9 +207,9 @@ static void what_has_changed_is_put_into_the_bytes_that_were_kept(void **state)
 
     (void)state;
     make_two_stale();
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get_refreshed(THEIRS, 12, 100, &five, 1);
-    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED);
+    assert_int_equal(use_page(THEIRS, 0), FAULT_ALLOWED);
     bytes = space_bytes(&world.space, THEIRS);
     assert_int_equal(bytes[99], 2);
     assert_int_equal(bytes[100], 5);
@@ -339,10 +224,10 @@ static void an_answer_that_is_too_old_is_asked_for_from_there(void **state)
 
     (void)state;
     make_two_stale();
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get_notice(THEIRS, 14);
     get_refreshed(THEIRS, 12, 100, &five, 1);
-    sent = sent_last(2, MESSAGE_refresh);
+    sent = last_sent(2, MESSAGE_refresh);
     reader = wire_read_body(&sent->message);
     assert_int_equal(wire_get_stale_copy(&reader).version, 12);
 }
@@ -355,13 +240,13 @@ static void what_is_not_used_is_not_asked_for_ahead(void **state)
 
     (void)state;
     make_two_stale();
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get_refreshed(THEIRS, 12, 100, &five, 1);
     get_refreshed(THEIRS + 1, 12, 100, &five, 1);
     get_notice(THEIRS, 13);
     get_notice(THEIRS + 1, 13);
-    (void)touch(THEIRS, 0);
-    reader = wire_read_body(&sent_last(2, MESSAGE_refresh)->message);
+    (void)use_page(THEIRS, 0);
+    reader = wire_read_body(&last_sent(2, MESSAGE_refresh)->message);
     assert_int_equal(wire_get_stale_copy(&reader).page, THEIRS);
     assert_false(wire_has_more(&reader));
 }
@@ -370,12 +255,12 @@ static void a_page_that_will_not_come_so_is_asked_for_whole(void **state)
 {
     (void)state;
     make_two_stale();
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get(2, &(struct message){.type = MESSAGE_fetch_done,
                              .u.fetch_done = {.page = THEIRS,
                                               .count = 1,
                                               .id = world.engine->last_fetch}});
-    assert_int_equal(sent_last(2, MESSAGE_fetch)->message.u.fetch.page, THEIRS);
+    assert_int_equal(last_sent(2, MESSAGE_fetch)->message.u.fetch.page, THEIRS);
 }
 
 static void nothing_is_kept_when_memory_is_short(void **state)
@@ -383,8 +268,8 @@ static void nothing_is_kept_when_memory_is_short(void **state)
     (void)state;
     world.engine->is_short = 1;
     make_two_stale();
-    (void)touch(THEIRS, 0);
-    (void)sent_last(2, MESSAGE_fetch);
+    (void)use_page(THEIRS, 0);
+    (void)last_sent(2, MESSAGE_fetch);
 }
 
 // ---- answering
@@ -399,8 +284,8 @@ static uint32_t give_copy(void)
 {
     own(OURS);
     page_of(world.engine, OURS)->moves = 1; // it has moved before
-    get_fetch(0, OURS);
-    return sent_last(0, MESSAGE_page)->message.u.page.version;
+    get_fetch(0, OURS, 0);
+    return last_sent(0, MESSAGE_page)->message.u.page.version;
 }
 
 static void expect_lines(uint32_t since, const size_t *lines, unsigned n)
@@ -487,8 +372,8 @@ static void what_is_not_released_is_given_in_a_version_of_its_own(void **state)
     world.engine->is_short = 1; // there is no twin
     first = give_copy();
     write_byte(OURS, 0, 1);
-    get_fetch(2, OURS);
-    assert_int_equal(sent_last(2, MESSAGE_page)->message.u.page.version,
+    get_fetch(2, OURS, 0);
+    assert_int_equal(last_sent(2, MESSAGE_page)->message.u.page.version,
                      first + 1);
 }
 
@@ -511,8 +396,8 @@ static void expect_refresh_from(uint32_t version)
 {
     struct wire_reader reader;
 
-    assert_int_equal(touch(THEIRS, 0), FAULT_WAIT);
-    reader = wire_read_body(&sent_last(2, MESSAGE_refresh)->message);
+    assert_int_equal(use_page(THEIRS, 0), FAULT_WAIT);
+    reader = wire_read_body(&last_sent(2, MESSAGE_refresh)->message);
     assert_int_equal(wire_get_stale_copy(&reader).version, version);
 }
 
@@ -522,7 +407,7 @@ static uint32_t push_too_much(void)
 {
     uint32_t version = 10;
 
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get_copy(THEIRS, PAGE_SUBSCRIBED);
     write_byte(THEIRS, 0, 1); // it is in use
     do {
@@ -550,7 +435,7 @@ static void who_is_pushed_more_than_it_can_read_says_so(void **state)
 static void one_push_between_two_acquires_is_not_too_much(void **state)
 {
     (void)state;
-    (void)touch(THEIRS, 0);
+    (void)use_page(THEIRS, 0);
     get_copy(THEIRS, PAGE_SUBSCRIBED);
     write_byte(THEIRS, 0, 1);
     for (uint32_t version = 11; version < 60; version++) {
@@ -567,7 +452,7 @@ static void a_copy_is_of_the_version_with_which_pushes_end(void **state)
     (void)state;
     version = push_too_much();
     get_push(THEIRS, ++version); // its owner has not heard yet
-    assert_int_equal(touch(THEIRS, 0), FAULT_ALLOWED);
+    assert_int_equal(use_page(THEIRS, 0), FAULT_ALLOWED);
     get_notice(THEIRS, version + 1);
     expect_refresh_from(version);
 }
@@ -595,7 +480,7 @@ static void who_wants_no_pushes_is_told_by_notices(void **state)
     expect_lines(give_copy(), NULL, 0); // it asks again: subscribed
     get_update(2, OURS, 0, &byte, 1);
     ack.u.update_ack.batch =
-        sent_last(0, MESSAGE_update)->message.u.update.batch;
+        last_sent(0, MESSAGE_update)->message.u.update.batch;
     wire_put_ack_item(&writer, &(struct wire_ack_item){OURS, ACK_LEFT});
     get(0, &ack);
     assert_null(page_of(world.engine, OURS)->copyset);

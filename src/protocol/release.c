@@ -83,11 +83,12 @@ static void send_diff(struct engine *engine, struct flight *flight,
             race_note(engine, engine->port->self, &item);
         }
         update_owner_wrote(engine, page_number, diff, size);
-        flight_add_page(flight, page_number,
-                        flight_push(engine, flight, NODE_NONE, &item), 0);
+        if (flight_push(engine, flight, NODE_NONE, &item)) {
+            flight_add_page(flight, page_number, 1, 0);
+        }
         return;
     }
-    page->in_flight = 1;
+    page->in_flight++;
     flight->goes_on = 1;
     flight_add_page(flight, page_number, 0, 0);
     flight_add(engine, flight, fetch_route(engine, page_number), ITEM_TO_OWNER,
@@ -356,8 +357,8 @@ void release_now(struct engine *engine, const struct page_list *pages)
             continue;
         }
         if (flight == NULL) {
-            flight = begin_flush(engine, &flush_now,
-                                 engine->updates->n_flushes > 0);
+            flight =
+                begin_flush(engine, &flush_now, engine->updates->n_flushes > 0);
         }
         release_page(engine, flight, pages->at[i]);
         steps_made(engine, pages->at[i],

@@ -210,6 +210,7 @@ static void notices_of_other_protocols_go_with_every_token(void **state)
 {
     (void)state;
     extent_at(world.engine, 0)->protocol = TM_LAZY_RELEASE;
+    extent_at(world.engine, 0)->row = &protocol_lazy_release;
     own_shared_page(1);
     write_page(1);
     release_all();

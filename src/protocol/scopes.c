@@ -83,12 +83,9 @@ static struct scope *scope_of(struct engine *engine, uint64_t mutex)
 int scopes_have(const struct engine *engine, page_no page)
 {
     const struct extent *extent = extent_find(engine, page);
-    const struct protocol *protocol =
-        extent == NULL ? NULL
-                       : protocol_by_id(engine->protocols, extent->protocol);
 
-    return protocol != NULL && protocol->updates != NULL &&
-           protocol->updates->is_scoped;
+    return extent != NULL && extent->row->updates != NULL &&
+           extent->row->updates->is_scoped;
 }
 
 static void add_written(struct engine *engine, uint64_t mutex, page_no page)

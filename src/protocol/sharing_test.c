@@ -28,7 +28,7 @@ static void own(tm_sharing sharing)
 {
     open_anew(sharing);
     own_page(PAGE, 0);
-    engine_resumed(world.engine, PAGE); // who has waited goes on
+    engine_resumed(world.engine, PAGE, NULL); // who has waited goes on
 }
 
 static int close_last(void **state)
@@ -137,8 +137,70 @@ static void what_migrates_stays_until_it_has_been_used(void **state)
     world.n_sent = 0;
     get_fetch(0, PAGE, 1);
     assert_int_equal(world.n_sent, 0);
-    assert_true(engine_resumed(world.engine, PAGE));
+    assert_true(engine_resumed(world.engine, PAGE, NULL));
     assert_int_equal(world.space.pages[PAGE].access, ACCESS_WRITE);
+}
+
+// An instruction waits for a page, which comes, and the thread goes on.
+static void bring_to_instruction(page_no page, struct fault_history *history)
+{
+    assert_int_equal(
+        engine_fault(world.engine, page, 0, history, &world.waiter),
+        FAULT_WAIT);
+    get_page(2, page, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    (void)engine_resumed(world.engine, page, history);
+}
+
+// Its owner knows where it has gone, so it comes from there.
+static void take_away(page_no page)
+{
+    get_fetch(2, page, 0);
+    assert_int_equal(world.space.pages[page].state, PAGE_ABSENT);
+}
+
+static void an_instruction_keeps_the_lower_page_till_the_other_comes(
+    void **state)
+{
+    struct fault_history history = {.instruction = 1};
+
+    (void)state;
+    open_anew(TM_MIGRATORY);
+    bring_to_instruction(PAGE, &history);
+    take_away(PAGE);
+    bring_to_instruction(PAGE + 1, &history);
+    assert_int_equal(
+        engine_fault(world.engine, PAGE, 0, &history, &world.waiter),
+        FAULT_WAIT);
+    take_away(PAGE + 1); // it may go: who has the lower one gets it
+    get_page(2, PAGE, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    (void)engine_resumed(world.engine, PAGE, &history);
+    assert_int_equal(
+        engine_fault(world.engine, PAGE + 1, 0, &history, &world.waiter),
+        FAULT_WAIT);
+    world.n_sent = 0;
+    get_fetch(2, PAGE, 0);
+    assert_int_equal(world.n_sent, 0);
+    get_page(2, PAGE + 1, 1, PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP, 9);
+    assert_int_equal(world.space.pages[PAGE].access, ACCESS_WRITE);
+    assert_int_equal(world.space.pages[PAGE + 1].access, ACCESS_WRITE);
+    assert_true(engine_is_to_hear(world.engine, PAGE + 1, &history));
+    assert_true(engine_resumed(world.engine, PAGE + 1, &history));
+}
+
+static void two_instructions_keep_nothing_for_each_other(void **state)
+{
+    struct fault_history history = {.instruction = 1};
+
+    (void)state;
+    open_anew(TM_MIGRATORY);
+    for (int i = 0; i < 3; i++) {
+        history.instruction = 1;
+        bring_to_instruction(PAGE, &history);
+        history.instruction = 2;
+        bring_to_instruction(PAGE + 1, &history);
+        take_away(PAGE);
+        take_away(PAGE + 1);
+    }
 }
 
 static void what_is_produced_stays_and_is_pushed(void **state)
@@ -180,6 +242,8 @@ int main(void)
         TEST(what_is_read_only_is_not_read_ahead_of_its_writer),
         TEST(what_migrates_leaves_no_copy),
         TEST(what_migrates_stays_until_it_has_been_used),
+        TEST(an_instruction_keeps_the_lower_page_till_the_other_comes),
+        TEST(two_instructions_keep_nothing_for_each_other),
         TEST(what_is_produced_stays_and_is_pushed),
         TEST(what_many_write_has_a_home),
         TEST(what_is_reduced_stays),

@@ -30,9 +30,7 @@ const struct update_rules *update_rules_of(const struct engine *engine,
 {
     const struct extent *extent = extent_find(engine, page);
 
-    return extent == NULL
-               ? NULL
-               : protocol_by_id(engine->protocols, extent->protocol)->updates;
+    return extent == NULL ? NULL : extent->row->updates;
 }
 
 void update_owner_wrote(struct engine *engine, page_no page, const void *diff,

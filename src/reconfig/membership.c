@@ -37,14 +37,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int membership_is_aside(unsigned type)
-{
-    const enum message_owner owner = message_owner(type);
-
-    return owner == OWNER_members || owner == OWNER_liveness ||
-           owner == OWNER_deadlock || owner == OWNER_run;
-}
-
 // ---- the steps
 
 static tm_status take_roster(struct membership *membership,

@@ -88,7 +88,13 @@ int membership_is_busy(const struct membership *membership);
 
 /** Do messages of this type not count as something under way? Those of the machine
  * itself, signs of life, and what is asked about deadlocks. */
-int membership_is_aside(unsigned type);
+static inline int membership_is_aside(unsigned type)
+{
+    const enum message_owner owner = message_owner(type);
+
+    return owner == OWNER_members || owner == OWNER_liveness ||
+           owner == OWNER_deadlock || owner == OWNER_run;
+}
 
 /** Where a thread that has to leave this node goes; the others take turns. */
 node_id membership_refuge(struct membership *membership);

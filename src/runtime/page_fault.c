@@ -61,6 +61,7 @@ static enum fault_result serve(struct node *node, struct thread *thread,
     if (is_paged) {
         paging_admit(node, thread, trap->pc, page, trap->is_write, paging);
     }
+    thread->history.instruction = trap->pc;
     result = engine_fault(node->engine, page, trap->is_write, &thread->history,
                           &wait->waiter);
     if (is_paged) {
@@ -83,7 +84,7 @@ static void resume(struct node *node, struct thread *thread, page_no page,
     node_enter(node);
     paging_note_back(node, thread);
     touch(node, thread, page, is_write); // while it is pinned
-    is_wanted = engine_resumed(node->engine, page);
+    is_wanted = engine_resumed(node->engine, page, &thread->history);
     node_leave(node);
     if (is_wanted) {
         node_wake_service(node); // to let it go when it is due
@@ -118,8 +119,8 @@ static int fault(struct node *node, struct thread *thread,
     thread->repeats = 0;
     await_page(node, &wait, image_is_program_text(trap->pc));
     engine_note_missed(node->engine, page, trap->is_write, &thread->history);
-    if (paging_is_on(&node->paging) || engine_pins(node->engine, page) ||
-        tracking_is_on(&node->tracking)) {
+    if (paging_is_on(&node->paging) || tracking_is_on(&node->tracking) ||
+        engine_is_to_hear(node->engine, page, &thread->history)) {
         resume(node, thread, page, trap->is_write);
     }
     return 1;

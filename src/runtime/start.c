@@ -32,6 +32,7 @@
 #include "runtime/parts.h"
 #include "runtime/registry.h"
 #include "runtime/service.h"
+#include "runtime/starting_threads.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 
@@ -293,6 +294,7 @@ static void open_machines(struct node *node)
         .lock_leaves = lock_leaves,
         .lock_comes = lock_comes,
         .has_data = has_data,
+        .share_out = starting_shares,
         .program_error = program_error,
     };
     const struct lock_ops lock_ops = {

@@ -108,6 +108,15 @@ struct sync_ops {
     /** Are data bound to it that this node is to pass on? */
     int (*has_data)(void *owner, uint64_t key);
 
+    /** How many of n threads that are about to start each node is to get. May be NULL: as
+     * many each.
+     * @param nodes       [n_nodes], rising
+     * @param load        [TM_MAX_NODES], by node: threads there
+     * @param[out] counts [n_nodes], sum n
+     * @return whether it has said so */
+    int (*share_out)(void *owner, const node_id *nodes, unsigned n_nodes,
+                     const uint32_t *load, uint32_t n, uint32_t *counts);
+
     /** The program did something wrong that cannot be returned: says `text` and
      * ends with exit code 70. In tests it may return. */
     void (*program_error)(void *owner, const char *text);

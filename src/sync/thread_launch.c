@@ -15,6 +15,8 @@
 // come to 9, 8, 8, 7. If there are fewer threads than nodes, each goes where the
 // fewest threads live. In these cases too neighbours are in the order of the nodes.
 //
+// Where more is known of the nodes, share_out() of sync_ops says how many each gets.
+//
 // I1  A chain holds HELD threads of its creator, n_held of them; its creator is
 //     LIVE.
 #include <string.h>
@@ -76,20 +78,50 @@ static void chain(struct thread_registry *registry,
 }
 
 /* Of those with the fewest threads the first, but main()'s node is the last.
- * @param nodes  [n_nodes] */
-static node_id least_loaded(const uint32_t *n_on_node, const node_id *nodes,
+ * @param nodes  [n_nodes]
+ * @return which of them */
+static unsigned least_loaded(const uint32_t *n_on_node, const node_id *nodes,
                             unsigned n_nodes)
 {
-    node_id best = nodes[0];
+    unsigned best = 0;
 
     for (unsigned i = 1; i < n_nodes; i++) {
         uint32_t n = n_on_node[nodes[i]];
+        uint32_t least = n_on_node[nodes[best]];
 
-        if (n < n_on_node[best] || (n == n_on_node[best] && best == ROOT)) {
-            best = nodes[i];
+        if (n < least || (n == least && nodes[best] == ROOT)) {
+            best = i;
         }
     }
     return best;
+}
+
+/* @param counts  [n_nodes] */
+static void start_counts(struct sync *sync, struct thread_record *creator,
+                         const uint32_t *counts, const node_id *nodes,
+                         unsigned n_nodes)
+{
+    for (unsigned i = 0; i < n_nodes; i++) {
+        for (uint32_t k = 0; k < counts[i]; k++) {
+            place_on(sync, unchain(&sync->registry, creator), nodes[i]);
+        }
+    }
+}
+
+/* As somebody says who knows more of the nodes. @return 0: nobody does */
+static int start_as_known(struct sync *sync, struct thread_record *creator,
+                          uint32_t n, const uint32_t *load,
+                          const node_id *nodes, unsigned n_nodes)
+{
+    uint32_t counts[TM_MAX_NODES];
+
+    if (sync->ops.share_out == NULL ||
+        !sync->ops.share_out(sync->ops.owner, nodes, n_nodes, load, n,
+                             counts)) {
+        return 0;
+    }
+    start_counts(sync, creator, counts, nodes, n_nodes);
+    return 1;
 }
 
 /* Each goes where the fewest are, and neighbours stay in the order of the nodes.
@@ -99,20 +131,15 @@ static void start_evenly(struct sync *sync, struct thread_record *creator,
                          uint32_t n, uint32_t *load, const node_id *nodes,
                          unsigned n_nodes)
 {
-    struct thread_registry *registry = &sync->registry;
-    uint32_t n_new[TM_MAX_NODES] = {0};
+    uint32_t counts[TM_MAX_NODES] = {0};
 
     for (uint32_t i = 0; i < n; i++) {
-        node_id node = least_loaded(load, nodes, n_nodes);
+        unsigned best = least_loaded(load, nodes, n_nodes);
 
-        load[node]++;
-        n_new[node]++;
+        load[nodes[best]]++;
+        counts[best]++;
     }
-    for (unsigned i = 0; i < n_nodes; i++) {
-        for (; n_new[nodes[i]] > 0; n_new[nodes[i]]--) {
-            place_on(sync, unchain(registry, creator), nodes[i]);
-        }
-    }
+    start_counts(sync, creator, counts, nodes, n_nodes);
 }
 
 /* Its living threads, where they were started: they may have been moved since, for
@@ -145,11 +172,17 @@ void thread_launch_held(struct sync *sync, struct thread_record *creator,
     node_id nodes[TM_MAX_NODES];
     uint64_t n_nodes = roster_open(registry->roster, nodes);
     uint32_t load[TM_MAX_NODES];
+    int is_beside = n < n_nodes;
 
-    if (n < n_nodes) {
+    if (is_beside) {
         memcpy(load, registry->n_on_node, sizeof load);
-        start_evenly(sync, creator, n, load, nodes, (unsigned)n_nodes);
-    } else if (count_placed(registry, creator, load) > 0) {
+    } else {
+        is_beside = count_placed(registry, creator, load) > 0;
+    }
+    if (start_as_known(sync, creator, n, load, nodes, (unsigned)n_nodes)) {
+        return;
+    }
+    if (is_beside) {
         start_evenly(sync, creator, n, load, nodes, (unsigned)n_nodes);
     } else {
         for (uint64_t left = n; left > 0; left--) {
@@ -169,7 +202,7 @@ static node_id wanted_node(const struct thread_registry *registry, node_id node)
 
     return roster_takes(registry->roster, node)
                ? node
-               : least_loaded(registry->n_on_node, nodes, n_nodes);
+               : nodes[least_loaded(registry->n_on_node, nodes, n_nodes)];
 }
 
 tm_status thread_registry_receive_create(struct sync *sync, node_id from,

@@ -8,7 +8,7 @@ Nodes are emulated (docs/emulation.md). Times are compared with times of the sam
 test only. A machine that is busy with something else cannot give each node its
 share, so what depends on times is tried N_ATTEMPTS times, with growing pauses; a
 scheme that is wrong is wrong each time. Mappings are compared by their quickest
-iterations, as in `make demo`: some machines compute slower for seconds. What two halves
+iterations, as in `make demo-long`: some machines compute slower for seconds. What two halves
 of the runs of one differ by is noise; where that is more than SAME after MOST_ROUNDS
 nothing can be said.
 """
@@ -135,7 +135,8 @@ class Tests:
 
     def run(self, *command, variables=None):
         job = jobs.Job(self.teamster, command,
-                       {"TEAMSTER_POLICY": "cpu-mem", **(variables or {})})
+                       {"TEAMSTER_POLICY": "cpu-mem",
+                        "TEAMSTER_FIRST_MAPPING": "equal", **(variables or {})})
         return job.expect_success()
 
     def emulate(self, *command, speeds=SPEEDS, memory=None, variables=None):
@@ -228,6 +229,34 @@ class Tests:
             with open(sets, encoding="utf-8") as file:
                 if file.read().count("round") != 1:
                     raise jobs.Failure("--track has found nothing")
+
+    # ---- where threads start
+
+    def threads_start_by_what_is_known(self):
+        """By speed; where memory is short no more than fit; by workers, without a speed;
+        and as many everywhere if that is wanted, or nobody goes on from there."""
+        def begun(*options, policy="cpu-mem", how="known", mib=1):
+            output = self.run(*options, self.program("starts"), 16, mib,
+                              variables={"TEAMSTER_POLICY": policy,
+                                         "TEAMSTER_FIRST_MAPPING": how})
+            return re.search(r"begun: (.*)", output)[1]
+
+        unequal = ("--hostfile", self.hosts((400, 100, 300)), "--emulate")
+        for counts, found in (
+                ("8,2,6", begun(*unequal)),
+                ("8,2,6", begun(*unequal, policy="cpu")),
+                ("5,5,6", begun(*unequal, policy="mem")),
+                ("5,5,6", begun(*unequal, how="equal")),
+                ("5,5,6", begun(*unequal, policy="none")),
+                ("5,5,6", begun(*unequal, policy="initial")),
+                ("5,5,6", begun("-n", 3, "-w", 1))):
+            if found != counts:
+                raise jobs.Failure(f"begun on nodes: {found}, not {counts}")
+        short = ("--hostfile", self.hosts((400, 100, 300), "8M"), "--emulate")
+        for policy, counts in (("cpu-mem", "11,3,2"), ("cpu", "8,2,6")):
+            found = begun(*short, policy=policy, mib=60)
+            if found != counts:
+                raise jobs.Failure(f"{policy}, where memory is for two: {found}")
 
     # ---- programs in balance
 

@@ -10,10 +10,14 @@
  * A node that dies at its Nth message; death.c says what must hold then.
  */
 
-/** Run a world again and again; in the first a node dies at the first message that comes
- * to it, in the next `step` messages later, and so on to the last. */
+/** Run a world again and again: first nobody dies, then a node at the first message that
+ * comes to it, then `step` messages later, and so on to the last. */
 void death_at_each_message(uint64_t (*run)(tm_protocol protocol),
                            tm_protocol protocol, unsigned step);
+
+/** Need nobody look at the records again: are they as in the run in which nobody dies, or
+ * has no message come since this was asked last? */
+int death_leaves_unchanged(const struct world *world);
 
 /** Nodes begin to look after each other. */
 void death_open(struct world *world);

@@ -306,7 +306,7 @@ static void go_on(void *owner, uint64_t argument)
     (void)argument;
     engine_note_missed(node->engine, world->page, thread->is_write,
                        &thread->history);
-    if (engine_resumed(node->engine, world->page)) {
+    if (engine_resumed(node->engine, world->page, &thread->history)) {
         let_go_when_due(node);
     }
     engine_let_go(node->engine); // as when the node lock is given back

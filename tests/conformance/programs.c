@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A thread that faults so often at one instruction would for ever.
-#define MOST_TRIES 1000u
+// A thread that faults so often at one instruction would for ever. Where memory is short,
+// pages go for want of room too.
+#define MOST_TRIES 25u
+#define MOST_TRIES_WHEN_SHORT 1000u
 
 void resume(struct thread *thread)
 {
@@ -155,6 +157,7 @@ static int is_reached(struct thread *thread, page_no page, int is_write)
     if (!is_admitted(thread, page, is_write)) {
         return 0;
     }
+    thread->history.instruction = thread->instruction;
     for (int i = 0; i < 3 && record->access < need; i++) {
         enum fault_result result =
             engine_fault(engine_of(thread), page, is_write, &thread->history,
@@ -199,7 +202,8 @@ static int are_reached(struct thread *thread, page_no page)
     const page_no also = thread->world->first + thread->also / TM_PAGE_SIZE;
 
     do {
-        CHECK(thread->n_tries++ < MOST_TRIES);
+        CHECK(thread->n_tries++ <
+              (thread->world->has_budget ? MOST_TRIES_WHEN_SHORT : MOST_TRIES));
         if (!is_brought(thread, also, 0) ||
             !is_brought(thread, page, thread->is_write)) {
             return 0;
@@ -520,7 +524,7 @@ static void go_on(struct thread *thread)
     thread->is_waiting_page = 0;
     engine_note_missed(engine_of(thread), thread->page, thread->is_write,
                        &thread->history);
-    if (engine_resumed(engine_of(thread), thread->page)) {
+    if (engine_resumed(engine_of(thread), thread->page, &thread->history)) {
         let_go_when_due(thread->world, thread->node);
     }
     sim_after(thread->world->sim, pick(thread, 2000), step, thread, 0);

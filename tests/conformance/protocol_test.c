@@ -467,7 +467,7 @@ static void initialise(struct world *world)
                                   &thread->history, &thread->waiter);
             if (result == FAULT_WAIT) {
                 run_until_woken(world);
-                engine_resumed(world->nodes[0].engine, page);
+                engine_resumed(world->nodes[0].engine, page, &thread->history);
             }
         } while (result == FAULT_WAIT ||
                  world->nodes[0].space.pages[page].access != ACCESS_WRITE);
@@ -561,7 +561,7 @@ static void live(struct world *world)
     start_threads(world);
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
            (sim_step(world->sim) || disk_answers_last(world))) {
-        if (!world->is_put_off) {
+        if (!world->is_put_off && !death_leaves_unchanged(world)) {
             check_world(world);
         }
         world->is_put_off = 0;

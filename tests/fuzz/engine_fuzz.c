@@ -493,7 +493,7 @@ static void advise(struct world *world, struct wire_reader *input)
     default:
         if (page < world->space.n_pages) {
             engine_note_missed(world->engine, page, 1, &world->histories[0]);
-            engine_resumed(world->engine, page);
+            engine_resumed(world->engine, page, &world->histories[0]);
         }
         return;
     }

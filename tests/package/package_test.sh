@@ -24,6 +24,14 @@ prefix=$folder/moved
 lib=$(dirname "$(find "$prefix" -name libteamster.a)")
 [[ -x $prefix/bin/teamster ]] || { echo "bin/teamster is missing" >&2; exit 1; }
 
+for file in libexec/teamster/plate share/man/man1/teamster-run.1 share/man/man3/tm_mutex_lock.3 \
+    share/man/man3/tm_alloc_at.3 share/bash-completion/completions/teamster \
+    share/zsh/site-functions/_teamster share/doc/teamster/docs/api.md \
+    share/fish/vendor_completions.d/teamster.fish share/doc/teamster/LICENSE \
+    share/doc/teamster/examples/hello.c; do
+    [[ -s $prefix/$file ]] || { echo "$file is missing" >&2; exit 1; }
+done
+
 run() { # how it was built, command
     local output
     output=$(LD_LIBRARY_PATH=$lib timeout 30 "$2")
@@ -44,7 +52,14 @@ with_pkg_config() {
     $CC $CFLAGS $(pkg-config --cflags teamster) "$here/program.c" \
         $(pkg-config --static --libs teamster |
             sed 's/-lteamster/-l:libteamster.a/') -o "$folder/static"
-    run "pkg-config, static" "$folder/static"
+    run "pkg-config --static" "$folder/static"
+    $CC $CFLAGS "$here/program.c" \
+        $(pkg-config --cflags --libs teamster-static) -o "$folder/static_too"
+    run "pkg-config, static" "$folder/static_too"
+    if ldd "$folder/static_too" | grep libteamster; then
+        echo "the static program needs the shared library" >&2
+        exit 1
+    fi
 }
 
 with_cmake() {

@@ -257,7 +257,7 @@ c_code {
         to[AT_MOVES] = now.moves[x];
         to[AT_VERSION] = now.version[x];
         to[AT_BASE] = now.base[x];
-        to[AT_IN_FLIGHT] = now.in_flight[x] > 0;
+        to[AT_IN_FLIGHT] = now.in_flight[x];
         for (int i = 0; i < WRITERS; i++) {
             to[AT_PUSHING] += now.pushing[AT(x, i)] > 0;
         }

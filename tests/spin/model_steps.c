@@ -90,7 +90,7 @@ static struct step_record record_of(int node)
         .moves = (uint8_t)record[AT_MOVES],
         .version = (uint32_t)record[AT_VERSION],
         .base = (uint32_t)record[AT_BASE],
-        .in_flight = record[AT_IN_FLIGHT] != 0,
+        .in_flight = (uint16_t)record[AT_IN_FLIGHT],
     };
 }
 

@@ -376,15 +376,14 @@ static void tell_record(FILE *to, const char *when,
 
     fprintf(to,
             "  %s: %s, access %u%s, hint %d, epoch %u, version %u, base %u, "
-            "moves %u, pushing %u%s%s%s%s%s%s%s%s, copies {",
+            "moves %u, pushing %u, in flight %u%s%s%s%s%s%s%s, copies {",
             when, states[record->state & 3], record->access,
             record->is_owner ? ", owner" : "", record->hint - 1, record->epoch,
             record->version, record->base, record->moves, record->pushing,
-            record->fetching ? ", fetching" : "",
+            record->in_flight, record->fetching ? ", fetching" : "",
             record->queues ? ", queues" : "", record->pinned ? ", pinned" : "",
             record->busy ? ", busy" : "",
             record->subscribed ? ", subscribed" : "",
-            record->in_flight ? ", in flight" : "",
             record->listed ? ", listed" : "", record->untold ? ", untold" : "");
     for (int node = node_set_next(&record->copyset, 0); node >= 0;
          node = node_set_next(&record->copyset, (unsigned)node + 1)) {

@@ -44,6 +44,7 @@ def command(cell, work, build, folder, disk, counts=None, wrap=list):
     @param wrap  makes the program's words what nodes start
     """
     words = [str(build / "cli/teamster"), "run", "--emulate",
+             "--first-mapping=equal",  # as the papers' programs began
              f"--hostfile={folder}/hosts"]
     if counts is not None:
         words.append("--counts=" + ",".join(map(str, counts)))
