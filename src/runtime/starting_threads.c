@@ -60,10 +60,10 @@ static void describe(struct node *node, const struct policy *policy,
         nodes[i] = (struct first_node){
             .n_processors = capacity[i].n_workers,
             .n_threads = load[ids[i]],
-            .memory_pages = policy->uses_memory
-                                ? capacity_memory(capacity, n_nodes, i) /
-                                      TM_PAGE_SIZE
-                                : UINT64_MAX,
+            .memory_pages =
+                policy->uses_memory
+                    ? capacity_memory(capacity, n_nodes, i) / TM_PAGE_SIZE
+                    : UINT64_MAX,
         };
     }
     take_the_best_of_a_machine(capacity, n_nodes);

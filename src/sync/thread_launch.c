@@ -81,7 +81,7 @@ static void chain(struct thread_registry *registry,
  * @param nodes  [n_nodes]
  * @return which of them */
 static unsigned least_loaded(const uint32_t *n_on_node, const node_id *nodes,
-                            unsigned n_nodes)
+                             unsigned n_nodes)
 {
     unsigned best = 0;
 
