@@ -77,7 +77,6 @@ static void halve_points(struct chronicle *chronicle)
     }
     chronicle->n_points = CHRONICLE_POINTS / 2;
     chronicle->n_in_point *= 2;
-    chronicle->n_open = chronicle->n_in_point;
 }
 
 static void add_point(struct chronicle *chronicle,

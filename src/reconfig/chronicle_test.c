@@ -125,6 +125,9 @@ static void any_number_of_samples_has_room(void **state)
 
         assert_int_equal(point->first,
                          next); // no iteration twice, none missing
+        if (i + 1 < world.chronicle->n_points) { // K1
+            assert_int_equal(point->n_iterations, world.chronicle->n_in_point);
+        }
         next += point->n_iterations;
         time_s += point->time_s;
         n_moved += point->n_moved;
