@@ -285,6 +285,24 @@ struct step_cause steps_begin_refreshed(struct engine *engine, node_id from,
     return steps_begin(engine, cause);
 }
 
+// Each page makes a step of its own: the first is needed.
+void steps_asked(struct engine *engine, const uint8_t *body, size_t size,
+                 int is_write)
+{
+    struct wire_reader reader = wire_read(body, size);
+    unsigned facts = is_write ? STEP_WRITE : 0;
+
+    while (wire_has_more(&reader)) {
+        const page_no page = wire_get_stale_copy(&reader).page;
+
+        steps_sent(engine, page, STEP_SENT_FETCH, fetch_route(engine, page));
+        steps_made(
+            engine, page,
+            (struct step_cause){.event = STEP_ASKS, .facts = (uint16_t)facts});
+        facts |= STEP_AHEAD;
+    }
+}
+
 void steps_end(struct engine *engine, struct step_cause before,
                tm_status status)
 {

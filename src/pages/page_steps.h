@@ -166,6 +166,10 @@ struct step_cause steps_begin_message(struct engine *engine, node_id from,
 /** The same of what has changed of a stale copy. */
 struct step_cause steps_begin_refreshed(struct engine *engine, node_id from,
                                         const struct wire_refreshed_copy *copy);
+/** What has changed of some copies that are stale is asked for, in one message.
+ * @param body  [size] of `refresh` */
+void steps_asked(struct engine *engine, const uint8_t *body, size_t size,
+                 int is_write);
 /** It is over. If it names a page that has made a step, also if nothing has changed; none
  * if the message was refused.
  * @param before  what steps_begin() has returned */
@@ -202,6 +206,7 @@ void steps_forget(struct engine *engine, const struct extent *extent);
 #define steps_begin(...) ((struct step_cause){0})
 #define steps_begin_message(...) ((struct step_cause){0})
 #define steps_begin_refreshed(...) ((struct step_cause){0})
+#define steps_asked(engine, body, size, is_write) ((void)(engine))
 #define steps_end(engine, before, status) ((void)(before))
 #define steps_ahead(...) ((void)0)
 #define steps_so_far(...) ((void)0)

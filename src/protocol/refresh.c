@@ -84,24 +84,6 @@ static void add_wanted(struct engine *engine, struct extent *extent,
         writer, &(struct wire_stale_copy){page, page_of(engine, page)->base});
 }
 
-// Each page makes a step of its own: the first is needed.
-static void tell_asked(struct engine *engine, const uint8_t *body, size_t size,
-                       int is_write)
-{
-    struct wire_reader reader = {body, body + size, 0};
-    unsigned facts = is_write ? STEP_WRITE : 0;
-
-    while (wire_has_more(&reader)) {
-        const page_no page = wire_get_stale_copy(&reader).page;
-
-        steps_sent(engine, page, STEP_SENT_FETCH, fetch_route(engine, page));
-        steps_made(
-            engine, page,
-            (struct step_cause){.event = STEP_ASKS, .facts = (uint16_t)facts});
-        facts |= STEP_AHEAD;
-    }
-}
-
 void refresh_ask(struct engine *engine, page_no page_number, int is_write)
 {
     struct extent *extent = extent_find(engine, page_number);
@@ -126,7 +108,7 @@ void refresh_ask(struct engine *engine, page_no page_number, int is_write)
             add_wanted(engine, extent, &writer, at);
         }
     }
-    tell_asked(engine, body, (size_t)(writer.at - body), is_write);
+    steps_asked(engine, body, (size_t)(writer.at - body), is_write);
     message.body_size = (uint32_t)(writer.at - body);
     message.u.refresh.write = is_write != 0;
     message.u.refresh.id = engine->last_fetch;

@@ -454,7 +454,7 @@ static void read_ack_item(struct engine *engine, node_id from,
     }
 }
 
-static enum step_event step_of(unsigned what)
+static inline enum step_event step_of(unsigned what)
 {
     static const enum step_event steps[] = {
         [ACK_DROPPED] = STEP_DROPPED,
