@@ -160,7 +160,8 @@ class Tests:
                     "--explain", "--swap-dir", self.folder,
                     f"--policy={policy}", self.path("apps", name), *arguments,
                     "--threads", 12, "--verify"],
-                    {"TEAMSTER_PROTOCOL": jobs.PROTOCOLS[i % 2],
+                    {"TEAMSTER_FIRST_MAPPING": "equal",  # else none is short
+                     "TEAMSTER_PROTOCOL": jobs.PROTOCOLS[i % 2],
                      "TEAMSTER_FAULT_SOURCE": SOURCES[i // 2 % 2]})
                 output = job.expect_success(jobs.DEADLINE_S * 4)
                 if "result: identical" not in output:
@@ -182,7 +183,7 @@ class Tests:
         return n
 
     def random(self):
-        """With memory for a tenth of the data (2.2 MB and more) on each node."""
+        """With memory for a ninth of the data (2.2 MB and more) on each node."""
         program = self.path("tests/cluster", "random_program")
         for seed in (3, 10) if self.options.all else (3,):
             sums = set()
@@ -190,7 +191,7 @@ class Tests:
                 if i % 3 == 0:
                     variables["TEAMSTER_SHUFFLE"] = str(seed + i)
                 variables["TEAMSTER_WORKERS"] = str(1 + i % 2)
-                output = self.run_paged(n_nodes, "200K", program, "-s", seed,
+                output = self.run_paged(n_nodes, "240K", program, "-s", seed,
                                         "-x", 100, variables=variables)
                 sums.add(re.search("checksum: ([0-9a-f]+)", output).group(1))
             if len(sums) != 1:
