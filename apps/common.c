@@ -91,9 +91,9 @@ static void nodes_print(const unsigned *node_of, size_t n_threads)
     printf("\n");
 }
 
-struct course course_begin(const struct settings *settings)
+void course_begin(struct course *course, const struct settings *settings)
 {
-    return (struct course){
+    *course = (struct course){
         .ends_s = shared_memory("times",
                                 (settings->n_iterations + 1) * sizeof(double)),
         .node_of =

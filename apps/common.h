@@ -38,8 +38,9 @@ struct course {
     bool tells;        ///< a line for programs to read
 };
 
-/** The program begins with its data now, in threads. */
-struct course course_begin(const struct settings *settings);
+/** The program begins with its data now, in threads. @param[out] course  shared (what is
+ * returned by value compilers write without telling the auditor) */
+void course_begin(struct course *course, const struct settings *settings);
 
 /** The sequential program does: as itself, or to verify. */
 struct course course_begin_alone(const struct settings *settings);

@@ -257,7 +257,7 @@ static double *solve_with_threads(const struct settings *settings)
     job.pivots =
         shared_memory("pivots", 2 * system_width(size) * sizeof(double));
     tm_barrier_init(&job.barrier, settings->n_threads);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->init_on_root) {
         rows_fill(job.matrix, size, rows_all(size));
     }

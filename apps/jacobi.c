@@ -179,7 +179,7 @@ static double *solve_with_threads(const struct settings *settings)
     job.grids[0] = shared_memory("grid 0", n_bytes);
     job.grids[1] = shared_memory("grid 1", n_bytes);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->init_on_root) {
         rows_fill(job.grids[0], size, 0, size + 2);
         rows_fill(job.grids[1], size, 0, size + 2);

@@ -127,7 +127,7 @@ static double *multiply_with_threads(const struct settings *settings)
     job.products[1] = shared_memory("product 1", n_bytes);
     job.b = shared_memory("B", n_bytes);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->init_on_root) {
         rows_fill(job.products[0], job.b, size, 0, size);
     }

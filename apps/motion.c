@@ -295,7 +295,7 @@ static struct motion *search_with_threads(const struct settings *settings,
 
     *sequence = sequence_open(settings, shared_frames);
     job.settings = settings_for(settings, sequence);
-    job.course = course_begin(&job.settings);
+    course_begin(&job.course, &job.settings);
     job.course.start_s = start_s;
     job.sequence = *sequence;
     job.found = shared_memory("vectors", blocks_in(sequence->height) *

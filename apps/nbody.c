@@ -162,7 +162,7 @@ static double *move_with_threads(const struct settings *settings)
     job.bodies[1] = shared_memory("bodies 1", size * sizeof *job.bodies[1]);
     job.velocities = shared_memory("velocities", size * sizeof *job.velocities);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->init_on_root) {
         bodies_fill(job.bodies[0], job.velocities, 0, size, size,
                     settings->seed);

@@ -213,7 +213,7 @@ static double *solve_with_threads(const struct settings *settings)
     job.cells[RED] = shared_memory("grid", n_values(settings) * sizeof(double));
     job.cells[BLACK] = job.cells[RED] + n_cells(settings);
     tm_barrier_init(&job.barrier, settings->n_threads);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->init_on_root) {
         rows_fill(job.cells[RED], RED, size, 0, size + 2);
         rows_fill(job.cells[BLACK], BLACK, size, 0, size + 2);

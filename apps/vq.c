@@ -260,7 +260,7 @@ static struct coding train_with_threads(const struct settings *settings,
     struct coding result = coding_make(layout, settings->n_codewords);
 
     job_make(settings, layout);
-    job.course = course_begin(settings);
+    course_begin(&job.course, settings);
     if (settings->input != NULL || settings->init_on_root) {
         vectors_cut(job.vectors, image, layout, settings->seed, 0,
                     layout->n_vectors);

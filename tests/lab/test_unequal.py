@@ -49,7 +49,8 @@ APPS = {
 }
 N_ATTEMPTS = 5
 N_THREADS = 16
-VARIABLES = {"TEAMSTER_POLICY": "cpu-mem", "TEAMSTER_EXPLAIN": "1"}
+VARIABLES = {"TEAMSTER_POLICY": "cpu-mem", "TEAMSTER_FIRST_MAPPING": "equal",
+             "TEAMSTER_EXPLAIN": "1"}
 
 
 def by_ssh(bed, build, *command):
