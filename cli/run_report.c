@@ -38,7 +38,7 @@ static void describe_system(char *text, size_t size)
 
 static void describe_time(char *text, size_t size)
 {
-    const time_t now = time(NULL);
+    const time_t now = time(NULL); // for people
     struct tm parts;
 
     if (gmtime_r(&now, &parts) == NULL ||

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Spack brings the names that are not defined here. pylint: skip-file
 """A recipe for Spack. It fetches from the repository that TEAMSTER_GIT names, one of
 one's own: export TEAMSTER_GIT=file:///home/me/teamster; spack install teamster@main."""
 import os
