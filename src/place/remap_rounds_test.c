@@ -18,6 +18,7 @@
  * less well, one that pages by another rule than it is believed to.
  */
 
+#define MOST_LOSS 3.0
 #define N 4
 #define K 32
 #define N_ROUNDS 5
@@ -113,6 +114,13 @@ static void play_round(struct world *world, unsigned round,
     }
 }
 
+/** Of one cluster: by which part a mapping is above the best. A few clusters end at five to
+ * ten times the best: four times is as bad as any, or these few would be the mean. */
+static double loss_of(double time_s, double best_s)
+{
+    return fmin(time_s / best_s - 1, MOST_LOSS);
+}
+
 /** @param[out] loss  [N_ROUNDS + 1]: mean part by which the best mapping after
  * so many rounds is above that of full knowledge */
 static void play(enum replacement real, enum replacement believed, double *loss)
@@ -131,7 +139,7 @@ static void play(enum replacement real, enum replacement believed, double *loss)
             if (k > 0) {
                 play_round(&world, k, believed);
             }
-            loss[k] += (world.times[k] / world.best_s - 1) / n;
+            loss[k] += loss_of(world.times[k], world.best_s) / n;
         }
         cluster_view_release(&world.view);
         cluster_view_release(&world.truth);
@@ -160,8 +168,7 @@ static void they_do_so_where_lru_is_known_to_page(void **state)
     (void)state;
     play(REPLACEMENT_LRU, REPLACEMENT_LRU, loss);
     assert_true(loss[1] < loss[0]);
-    // 5 to 25 % mostly; a few clusters may be far off, and the mean with them.
-    assert_true(loss[N_ROUNDS] < 0.8);
+    assert_true(loss[N_ROUNDS] < 0.4);
 }
 
 static void a_wrong_rule_of_paging_takes_more_rounds(void **state)
