@@ -60,3 +60,15 @@ void json_put_double(FILE *file, double value)
         fprintf(file, "%.17g", value);
     }
 }
+
+void json_put_text_field(FILE *file, const char *key, const char *text)
+{
+    fprintf(file, "\"%s\": ", key);
+    json_put_text(file, text);
+}
+
+void json_put_double_field(FILE *file, const char *key, double value)
+{
+    fprintf(file, "\"%s\": ", key);
+    json_put_double(file, value);
+}

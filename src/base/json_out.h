@@ -14,4 +14,8 @@ void json_put_text(FILE *file, const char *text);
  * an integer in JSON and loses its sign. */
 void json_put_double(FILE *file, double value);
 
+/** The same as a member of an object: its key before it. */
+void json_put_text_field(FILE *file, const char *key, const char *text);
+void json_put_double_field(FILE *file, const char *key, double value);
+
 #endif

@@ -167,18 +167,6 @@ static int profile_is_in_range(const struct profile *profile)
 
 // ---- fields as JSON ----
 
-static void put_text_field(FILE *file, const char *key, const char *text)
-{
-    fprintf(file, "\"%s\": ", key);
-    json_put_text(file, text);
-}
-
-static void put_double_field(FILE *file, const char *key, double value)
-{
-    fprintf(file, "\"%s\": ", key);
-    json_put_double(file, value);
-}
-
 static const char *name_of_bool(int value)
 {
     return value ? "true" : "false";
@@ -246,7 +234,7 @@ static void put_nodes(FILE *file, const struct cluster_view *view)
     fputs("\"nodes\": [\n", file);
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         fputs(x == 0 ? "{" : ",\n{", file);
-        put_text_field(file, "name", view->nodes[x].name);
+        json_put_text_field(file, "name", view->nodes[x].name);
         fputs(", ", file);
         put_record(file, &profile_node, &view->nodes[x]);
         putc('}', file);
@@ -258,7 +246,7 @@ static void put_thread(FILE *file, const struct cluster_view *view,
                        const struct thread_view *thread)
 {
     putc('{', file);
-    put_double_field(file, "computation_s", thread->computation_s);
+    json_put_double_field(file, "computation_s", thread->computation_s);
     if (thread->is_pinned) {
         fputs(", \"is_pinned\": true", file);
     }
@@ -316,7 +304,7 @@ static void put_measured(FILE *file, const struct profile *profile)
         return;
     }
     putc('{', file);
-    put_double_field(file, "iteration_s", profile->measured.iteration_s);
+    json_put_double_field(file, "iteration_s", profile->measured.iteration_s);
     fputs(", \"nodes\": ", file);
     put_records(file, &profile_measured, profile->measured.nodes,
                 profile->view.n_nodes);
@@ -345,15 +333,15 @@ static void put_decision(FILE *file, const struct profile *profile)
         return;
     }
     putc('{', file);
-    put_text_field(file, "policy", decision->policy);
+    json_put_text_field(file, "policy", decision->policy);
     // A seed may be any 64-bit number; many readers would round it.
     fprintf(file, ", \"seed\": \"%" PRIu64 "\", \"effort\": %" PRIu32 ",\n  ",
             decision->seed, decision->effort);
     put_counts(file, "node_of", decision->node_of, profile->view.n_threads);
     fprintf(file, ",\n  \"n_moves\": %" PRIu32 ", ", decision->n_moves);
-    put_double_field(file, "before_s", decision->before_s);
+    json_put_double_field(file, "before_s", decision->before_s);
     fputs(", ", file);
-    put_double_field(file, "after_s", decision->after_s);
+    json_put_double_field(file, "after_s", decision->after_s);
     fprintf(file, ", \"owners_move\": %s, \"is_proven\": %s,\n  ",
             name_of_bool(decision->owners_move),
             name_of_bool(decision->is_proven));
@@ -375,12 +363,12 @@ static void put_profile(FILE *file, const struct profile *profile)
     const struct cluster_view *view = &profile->view;
 
     fprintf(file, "{\n\"teamster_profile\": %d,\n", PROFILE_VERSION);
-    put_text_field(file, "teamster", profile->teamster);
+    json_put_text_field(file, "teamster", profile->teamster);
     fputs(",\n", file);
-    put_text_field(file, "program", profile->program);
+    json_put_text_field(file, "program", profile->program);
     fprintf(file, ",\n\"iteration\": %" PRIu64 ",\n\"page_bytes\": %u,\n",
             profile->iteration, TM_PAGE_SIZE);
-    put_double_field(file, "unit_speed", profile->unit_speed);
+    json_put_double_field(file, "unit_speed", profile->unit_speed);
     fputs(",\n", file);
     put_nodes(file, view);
     put_counts(file, "group_pages", view->group_pages, view->n_groups);

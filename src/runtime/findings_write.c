@@ -36,18 +36,6 @@ static const char *const stat_names[] = {
 _Static_assert(N_STATS * sizeof(uint64_t) == sizeof(struct tm_node_stats),
                "a name for each number");
 
-static void put_text(FILE *file, const char *key, const char *text)
-{
-    fprintf(file, "\"%s\": ", key);
-    json_put_text(file, text);
-}
-
-static void put_double(FILE *file, const char *key, double value)
-{
-    fprintf(file, "\"%s\": ", key);
-    json_put_double(file, value);
-}
-
 static void put_stats(FILE *file, const struct tm_node_stats *stats)
 {
     uint64_t numbers[N_STATS];
@@ -72,10 +60,10 @@ static void put_node_sums(FILE *file, const struct chronicle_node *node)
         return;
     }
     fputs("\"iterations\": {", file);
-    put_double(file, "time_s", node->time_s);
+    json_put_double_field(file, "time_s", node->time_s);
 #define PUT(name)                                                              \
     fputs(", ", file);                                                         \
-    put_double(file, #name, node->name);
+    json_put_double_field(file, #name, node->name);
     PUT(computing_s)
     PUT(paging_s)
     PUT(busy_s)
@@ -91,15 +79,15 @@ static void put_node(FILE *file, const struct findings *findings, unsigned i)
     const struct finding_node *node = &findings->nodes[i];
 
     fprintf(file, "%s\n{\"node\": %u, ", i == 0 ? "" : ",", i);
-    put_text(file, "name", node->name);
+    json_put_text_field(file, "name", node->name);
     fputs(", ", file);
-    put_text(file, "host", node->host);
+    json_put_text_field(file, "host", node->host);
     fputs(", ", file);
-    put_double(file, "power", node->power);
+    json_put_double_field(file, "power", node->power);
     fputs(", ", file);
-    put_double(file, "declared_speed", node->declared_speed);
+    json_put_double_field(file, "declared_speed", node->declared_speed);
     fputs(", ", file);
-    put_double(file, "share", node->share);
+    json_put_double_field(file, "share", node->share);
     fprintf(file,
             ", \"n_processors\": %" PRIu32 ", \"n_workers\": %" PRIu32 ",\n ",
             node->n_processors, node->n_workers);
@@ -129,10 +117,10 @@ static void put_nodes(FILE *file, const struct findings *findings)
 static void put_run_sums(FILE *file, const struct efficiency_sums *sums)
 {
     fputs("\"sums\": {", file);
-    put_double(file, "time_s", sums->time_s);
+    json_put_double_field(file, "time_s", sums->time_s);
 #define PUT(name)                                                              \
     fputs(", ", file);                                                         \
-    put_double(file, #name, sums->name);
+    json_put_double_field(file, #name, sums->name);
     PUT(mean_s)
     PUT(longest_s)
     PUT(longest_busy_s)
@@ -170,7 +158,7 @@ static void put_events(FILE *file, const struct chronicle *chronicle)
          i < CHRONICLE_EVENTS && chronicle->events[i].text != NULL; i++) {
         fprintf(file, "%s\n{\"iteration\": %" PRIu64 ", ", i == 0 ? "" : ",",
                 chronicle->events[i].iteration);
-        put_text(file, "text", chronicle->events[i].text);
+        json_put_text_field(file, "text", chronicle->events[i].text);
         putc('}', file);
     }
     fprintf(file, "], \"n_events\": %" PRIu64, chronicle->n_events);
@@ -229,9 +217,9 @@ static void put_places(FILE *file, const struct findings *findings)
         const struct place *place = &findings->places[i];
 
         fprintf(file, "%s\n{", i == 0 ? "" : ",");
-        put_text(file, "name", place->name);
+        json_put_text_field(file, "name", place->name);
         fputs(", ", file);
-        put_text(file, "file", place->file);
+        json_put_text_field(file, "file", place->file);
         fprintf(file,
                 ", \"line\": %" PRIu32 ", \"pages\": %" PRIu64
                 ", \"read_faults\": %" PRIu64 ", \"write_faults\": %" PRIu64
@@ -247,11 +235,11 @@ static tm_status put_profile(FILE *file, const struct findings *findings)
 {
     if (findings->profile != NULL) {
         fprintf(file, "\"n_samples\": %" PRIu32 ", ", findings->n_samples);
-        put_double(file, "clock_s", findings->clock_s);
+        json_put_double_field(file, "clock_s", findings->clock_s);
         fputs(",\n\"profile\": ", file);
         return profile_write(file, findings->profile);
     }
-    put_text(file, "no_profile", findings->no_profile);
+    json_put_text_field(file, "no_profile", findings->no_profile);
     fputs(", \"profile\": null", file);
     return TM_OK;
 }
@@ -263,9 +251,9 @@ static tm_status put_all(FILE *file, const struct findings *findings)
     fprintf(file, "{\"teamster_report\": %d,\n", REPORT_VERSION);
     fprintf(file, "\"teamster\": \"%d.%d.%d\", ", TM_VERSION_MAJOR,
             TM_VERSION_MINOR, TM_VERSION_PATCH);
-    put_double(file, "seconds", findings->seconds);
+    json_put_double_field(file, "seconds", findings->seconds);
     fputs(", ", file);
-    put_text(file, "policy", findings->options->policy);
+    json_put_text_field(file, "policy", findings->options->policy);
     fputs(",\n", file);
     put_nodes(file, findings);
     fputs(",\n", file);
