@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files that reports go to. Written beside, and renamed when whole: a disk that is full leaves
-// what was there.
+// Files that reports go to.
 #include "report_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "os/new_file.h"
 #include "planner/report_page.h"
-
-/** Room for a path of the option and a number behind it. */
-#define BESIDE_BYTES 4200
 
 int report_file_is_page(const char *path)
 {
@@ -31,43 +23,11 @@ static int refuse(const char *command, const char *path, const char *why)
     return EXIT_OUTPUT;
 }
 
-static void name_beside(const char *path, char *beside)
-{
-    snprintf(beside, BESIDE_BYTES, "%s.%d", path, (int)getpid());
-}
-
-// @return NULL, or why nothing may take this name
-static const char *what_is_there(const char *path)
-{
-    struct stat found;
-
-    if (strlen(path) > BESIDE_BYTES - 32) {
-        return strerror(ENAMETOOLONG);
-    }
-    // A device or a pipe would be gone if a file took its name.
-    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
-        return S_ISDIR(found.st_mode) ? "it is a folder" : "it is not a file";
-    }
-    return NULL;
-}
-
 int report_file_check(const char *command, const char *path)
 {
-    const char *why = what_is_there(path);
-    char beside[BESIDE_BYTES];
-    int file;
+    const char *why = new_file_check(path);
 
-    if (why != NULL) {
-        return refuse(command, path, why);
-    }
-    name_beside(path, beside);
-    file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) {
-        return refuse(command, path, strerror(errno));
-    }
-    close(file);
-    unlink(beside);
-    return 0;
+    return why == NULL ? 0 : refuse(command, path, why);
 }
 
 static void put_page(FILE *file, const void *record)
@@ -91,26 +51,12 @@ int report_file_put_record(const char *command, const char *path,
 int report_file_put(const char *command, const char *path,
                     report_file_fn *write, const void *what)
 {
-    const char *why = what_is_there(path);
-    char beside[BESIDE_BYTES];
-    FILE *file;
-    int is_written;
+    struct new_file new_file;
+    const char *why = new_file_begin(&new_file, path);
 
-    if (why != NULL) {
-        return refuse(command, path, why);
+    if (why == NULL) {
+        write(new_file.file, what);
+        why = new_file_end(&new_file);
     }
-    name_beside(path, beside);
-    file = fopen(beside, "we");
-    if (file == NULL) {
-        return refuse(command, path, strerror(errno));
-    }
-    errno = 0;
-    write(file, what);
-    is_written = !ferror(file);
-    if (fclose(file) != 0 || !is_written || rename(beside, path) != 0) {
-        why = errno != 0 ? strerror(errno) : "writing failed";
-        unlink(beside);
-        return refuse(command, path, why);
-    }
-    return 0;
+    return why == NULL ? 0 : refuse(command, path, why);
 }

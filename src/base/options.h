@@ -92,6 +92,7 @@ struct options {
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     enum { FIRST_KNOWN, FIRST_EQUAL } first_mapping;
     char save_profile[1024]; ///< "": none
+    char trace[1024];        ///< "none": none
     char report[1024];       ///< "none": none
     char status_file[1024];  ///< "none": none
     enum progress_when { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF } progress;

@@ -46,6 +46,7 @@ enum message_owner {
     OWNER_paging,
     OWNER_capacity,
     OWNER_report,
+    OWNER_trace,
     OWNERS_END,
 };
 

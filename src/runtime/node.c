@@ -124,7 +124,8 @@ static void wake(struct waiter *waiter)
 
 void wait_init(struct wait *wait)
 {
-    *wait = (struct wait){.ult = ult_self(), .waiter = {.wake = wake}};
+    *wait = (struct wait){
+        .ult = ult_self(), .call = "call", .waiter = {.wake = wake}};
     wait->waiter.thread = thread_self()->number;
     wait->waiter.place = thread_self()->place;
 }

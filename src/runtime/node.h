@@ -106,6 +106,7 @@ struct node {
     struct told told;                     ///< what the launcher knows
     struct loss loss;                     ///< guarded by the node lock
     struct planned_faults planned_faults; ///< for tests
+    struct event_ring *trace;             ///< NULL: none is wanted
     FILE *step_log;                       ///< for tests, or NULL: step_log.c
 
     struct ult_system *ult;
@@ -193,6 +194,7 @@ void node_finish_soon(struct node *node, int exit_code);
 struct wait {
     struct waiter waiter;
     struct ult *ult;
+    const char *call; ///< of the API: its name, for the trace
     _Atomic int is_done;
 };
 

@@ -14,6 +14,7 @@
 #include "os/kthread.h"
 #include "os/range.h"
 #include "runtime/error_report.h"
+#include "runtime/event_trace.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
@@ -92,12 +93,15 @@ static void resume(struct node *node, struct thread *thread, page_no page,
 }
 
 // What a thread has mapped while it is tracked is not for others.
-static void await_page(struct node *node, struct wait *wait, int may_switch)
+static void await_page(struct node *node, const struct thread *thread,
+                       const struct trap *trap, page_no page, struct wait *wait)
 {
     const uint64_t began_ns = clock_now_ns();
 
-    wait_for(wait, may_switch && !tracking_is_on(&node->tracking));
+    wait_for(wait, image_is_program_text(trap->pc) &&
+                       !tracking_is_on(&node->tracking));
     meter_note_wait(node, began_ns);
+    trace_fault(node, thread, page, trap->is_write, began_ns);
 }
 
 // @return 1 try again, 0 an error of the program
@@ -117,7 +121,7 @@ static int fault(struct node *node, struct thread *thread,
         return result == FAULT_ALLOWED;
     }
     thread->repeats = 0;
-    await_page(node, &wait, image_is_program_text(trap->pc));
+    await_page(node, thread, trap, page, &wait);
     engine_note_missed(node->engine, page, trap->is_write, &thread->history);
     if (paging_is_on(&node->paging) || tracking_is_on(&node->tracking) ||
         engine_is_to_hear(node->engine, page, &thread->history)) {

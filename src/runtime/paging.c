@@ -13,6 +13,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "observe/swap_cost.h"
+#include "runtime/event_trace.h"
 #include "runtime/kernel_paging.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
@@ -456,6 +457,7 @@ static uint64_t admit(struct node *node, struct thread *thread,
     toucher.worker = ult_worker(thread->ult);
     for (;;) {
         struct wait wait;
+        uint64_t began_ns;
         uint64_t ns;
         int is_coming;
 
@@ -467,9 +469,10 @@ static uint64_t admit(struct node *node, struct thread *thread,
         }
         is_coming = pager_is_coming(node->paging.pager, page, 1);
         node_leave(node);
-        ns = clock_now_ns();
+        began_ns = clock_now_ns();
         wait_for(&wait, 0);
-        ns = clock_now_ns() - ns;
+        ns = clock_now_ns() - began_ns;
+        trace_paging(node, thread, is_coming, page, began_ns);
         waited_ns += ns;
         node_enter(node);
         note_wait(node, thread, is_coming, ns);

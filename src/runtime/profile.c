@@ -5,19 +5,16 @@
 // never half a profile under it.
 #include "base/log.h"
 #include "observe/profile_write.h"
+#include "os/new_file.h"
 #include "runtime/balancing.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/node.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { BESIDE_BYTES = sizeof((struct options *)0)->save_profile + 16 };
 
 // speed= of a node of power 1.0, 0 if it was not given to all.
 static double unit_speed(struct node *node)
@@ -68,26 +65,6 @@ void profile_fill(struct node *node, struct profile *profile,
              plan->policy->name);
 }
 
-static int write_beside(const char *beside, const struct profile *profile)
-{
-    FILE *file = fopen(beside, "w");
-    tm_status status;
-
-    if (file == NULL) {
-        log_error("cannot write the profile %s: %m", beside);
-        return 0;
-    }
-    status = profile_write(file, profile);
-    if (fclose(file) != 0 && status == TM_OK) {
-        log_error("cannot write the profile %s: %m", beside);
-        status = TM_ESYSTEM;
-    }
-    if (status == TM_EINVAL || status == TM_ENOMEM) {
-        log_error("the profile is not written: %s", tm_strerror(status));
-    }
-    return status == TM_OK;
-}
-
 /** @return 1 on the root if a profile is asked for */
 static int is_wanted(struct node *node)
 {
@@ -96,41 +73,34 @@ static int is_wanted(struct node *node)
     return path[0] != '\0' && strcmp(path, "none") != 0 && node->self == 0;
 }
 
-/** The file that it is written to first. @param beside  [BESIDE_BYTES] */
-static void name_beside(struct node *node, char *beside)
-{
-    snprintf(beside, BESIDE_BYTES, "%s.%d", node->options.save_profile,
-             (int)getpid());
-}
-
-// A device or a pipe would be gone if a file took its name.
-static void check_target(const char *path)
-{
-    struct stat found;
-
-    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
-        log_fatal(EXIT_OUTPUT, "the profile could not be written: %s is %s",
-                  path, S_ISDIR(found.st_mode) ? "a folder" : "not a file");
-    }
-}
-
 void profile_check(struct node *node)
 {
     const char *path = node->options.save_profile;
-    char beside[BESIDE_BYTES];
-    int file;
+    const char *why = is_wanted(node) ? new_file_check(path) : NULL;
 
-    if (!is_wanted(node)) {
-        return;
+    if (why != NULL) {
+        log_fatal(EXIT_OUTPUT, "the profile %s could not be written: %s", path,
+                  why);
     }
-    check_target(path);
-    name_beside(node, beside);
-    file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) {
-        log_fatal(EXIT_OUTPUT, "the profile %s could not be written: %m", path);
+}
+
+// @return NULL, or why it is not written
+static const char *write_profile(const char *path,
+                                 const struct profile *profile)
+{
+    struct new_file new_file;
+    const char *why = new_file_begin(&new_file, path);
+    tm_status status;
+
+    if (why != NULL) {
+        return why;
     }
-    close(file);
-    unlink(beside);
+    status = profile_write(new_file.file, profile);
+    if (status == TM_EINVAL || status == TM_ENOMEM) {
+        new_file_drop(&new_file);
+        return tm_strerror(status);
+    }
+    return new_file_end(&new_file);
 }
 
 void profile_save(struct node *node)
@@ -138,8 +108,8 @@ void profile_save(struct node *node)
     const char *path = node->options.save_profile;
     const struct remap *plan =
         node->scheme == NULL ? NULL : scheme_latest(node->scheme);
-    char beside[BESIDE_BYTES];
     struct profile profile;
+    const char *why;
     double *times_s;
 
     if (!is_wanted(node)) {
@@ -158,12 +128,9 @@ void profile_save(struct node *node)
         return;
     }
     profile_fill(node, &profile, plan, times_s);
-    name_beside(node, beside);
-    if (!write_beside(beside, &profile)) {
-        unlink(beside);
-    } else if (rename(beside, path) != 0) {
-        log_error("cannot write the profile %s: %m", path);
-        unlink(beside);
+    why = write_profile(path, &profile);
+    if (why != NULL) {
+        log_error("the profile %s is not written: %s", path, why);
     }
     free(times_s);
 }

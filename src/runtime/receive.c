@@ -4,6 +4,7 @@
 // the parts' (parts.h).
 #include "base/log.h"
 #include "runtime/error_report.h"
+#include "runtime/event_trace.h"
 #include "runtime/liveness.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
@@ -78,6 +79,7 @@ static tm_status deliver(struct node *node, node_id from,
 void node_receive(void *owner, node_id from, const struct message *message)
 {
     struct node *node = owner;
+    const uint64_t began_ns = trace_begin(node);
     tm_status status;
 
     if (from == node->self) {
@@ -90,6 +92,7 @@ void node_receive(void *owner, node_id from, const struct message *message)
     node->n_received += !membership_is_aside(message->type);
     liveness_hear(node, from);
     status = deliver(node, from, message);
+    trace_message(node, from, message, began_ns);
     if (status != TM_OK) {
         refuse(node, from, message, status);
     } else if (message->type == MESSAGE_extent_close) {

@@ -24,6 +24,7 @@
 #include "runtime/cluster_capacity.h"
 #include "runtime/connect.h"
 #include "runtime/error_report.h"
+#include "runtime/event_trace.h"
 #include "runtime/finish.h"
 #include "runtime/iteration.h"
 #include "runtime/liveness.h"
@@ -127,6 +128,7 @@ static void read_settings(struct node *node)
     }
     log_set_fatal_hook(finish_fatal);
     profile_check(node);
+    trace_check(node);
 }
 
 // Only those of the object that calls tm_init() are shared.

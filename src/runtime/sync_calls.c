@@ -3,6 +3,7 @@
 // wait for its answer.
 #include "base/clock.h"
 #include "protocol/protocol_calls.h"
+#include "runtime/event_trace.h"
 #include "runtime/iteration.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
@@ -27,6 +28,7 @@ static tm_status await_answer(struct node *node, struct wait *wait)
         wait_for(wait, 1);
         atomic_fetch_add_explicit(&node->sync_ns, clock_now_ns() - began_ns,
                                   memory_order_relaxed);
+        trace_call(node, wait->call, began_ns);
     }
     return wait->waiter.status;
 }
@@ -85,7 +87,8 @@ static tm_status read_deadline(const struct timespec *deadline,
     if (status != TM_OK) {                                                     \
         return status;                                                         \
     }                                                                          \
-    wait_begin_call(node, &wait)
+    wait_begin_call(node, &wait);                                              \
+    wait.call = (function)
 
 // The same for one that gives up at a time.
 #define BEGIN_TIMED_CALL(function, deadline)                                   \
@@ -355,6 +358,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
     may_move = iteration_note(node, thread_self(), key_of(node, barrier), kind);
     if (may_move) {
         tracking_note_end(node, thread_self(), key_of(node, barrier));
+        trace_iteration_ends(node);
     }
     wait.waiter.count = thread_self()->n_barriers;
     sync_barrier_arrive(sync, key_of(node, barrier), kind, op, value,
@@ -372,6 +376,9 @@ static inline __attribute__((always_inline)) tm_status arrive(
     tracking_enter(&node->tracking);
     if (may_move && status == TM_OK) {
         threads_move_if_wanted(node);
+    }
+    if (may_move) {
+        trace_iteration_begins(node); // perhaps of another record: T2
     }
     return status;
 }

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "pages/causality.h"
 #include "runtime/belongings.h"
+#include "runtime/event_trace.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 
@@ -164,6 +165,7 @@ tm_status threads_arrived(void *owner, const struct moved_thread *moved)
     ult_add_time(thread->ult, moved->compute_ns);
     node->n_moved_in++;
     parts_thread_arrived(node, thread);
+    trace_arrival(node, thread);
     migration_pages_thread_arrived(node->pages, moved->number);
     sync_thread_arrived(node->sync, moved->number, moved->moves);
     return TM_OK;
@@ -225,6 +227,7 @@ static void leave(void *owner, struct ult *ult)
     }
     ult_pack(ult, &moved.packed);
     engine_order(node->engine, 0, thread->target, ORDER_MOVES);
+    trace_move(node, thread, thread->target); // before it can arrive
     migration_send(node->migration, thread->target, &moved);
     node->threads[thread_slot_of(thread->number)] = NULL;
     parts_thread_left(node, thread);

@@ -36,7 +36,8 @@ struct thread {
     int is_walked;       ///< its frames are being walked: call_site.c
     uint64_t end_key;  ///< barrier that it waits at, if that ends an iteration
     uint64_t ended_ns; ///< when it was at such a one before, 0: not here
-    int is_tracked;    ///< it is in the iteration that is tracked
+    uint64_t iteration_began_ns; ///< for the trace; 0: not known
+    int is_tracked;              ///< it is in the iteration that is tracked
     struct round_place place_in_round; ///< paging.c
     struct pager_claims claims;        ///< the pager's
     uint32_t turn; ///< barriers that it has arrived at: kernel_passing.c
