@@ -91,6 +91,8 @@ void change_request(void *owner, struct control_client *client,
     client->node = TM_MAX_NODES; // none
     if (strcmp(line, "ps") == 0) {
         tell_job(job, client);
+    } else if (strcmp(line, "watch") == 0) {
+        client->watches = 1;
     } else if (job->phase != JOB_RUNNING) {
         control_answer(client, EXIT_NODE_LOST,
                        job->phase < JOB_RUNNING

@@ -12,6 +12,7 @@ int command_report(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_ps(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_add(int argc, char **argv);
 int command_remove(int argc, char **argv);
 int command_agent(int argc, char **argv);  ///< for the launcher's own use
@@ -23,6 +24,7 @@ void report_print_help(void);
 void info_print_help(void);
 void demo_print_help(void);
 void ps_print_help(void);
+void top_print_help(void);
 void add_print_help(void);
 void remove_print_help(void);
 

@@ -158,7 +158,10 @@ static void drop(struct control_client *client)
 void control_close(struct control *control)
 {
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-        if (control->clients[i].fd >= 0 && control->clients[i].has_asked) {
+        if (control->clients[i].watches) {
+            control_answer(&control->clients[i], 0, "the job has ended");
+        } else if (control->clients[i].fd >= 0 &&
+                   control->clients[i].has_asked) {
             control_answer(&control->clients[i], 75,
                            "the job has ended before that");
         }
@@ -265,6 +268,27 @@ void control_say(struct control_client *client, const char *format, ...)
     text[n] = '\n';
     text[n + 1] = '\0';
     write_line(client, text);
+}
+
+unsigned control_tell_watchers(struct control *control, const char *text,
+                               size_t size)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        struct control_client *client = &control->clients[i];
+
+        if (client->fd < 0 || !client->watches) {
+            continue;
+        }
+        if (send(client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            (ssize_t)size) {
+            drop(client); // half a line would be none: C2
+        } else {
+            n++;
+        }
+    }
+    return n;
 }
 
 void control_answer(struct control_client *client, int exit_code,

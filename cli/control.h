@@ -11,14 +11,15 @@
  * $XDG_RUNTIME_DIR/teamster, or teamster-UID in $TMPDIR or /tmp. Its name is the
  * job's number, which is the launcher's process.
  *
- * Who connects writes one line:    ps | remove NODE | add [HOST]
+ * Who connects writes one line:    ps | remove NODE | add [HOST] | watch
  * and reads lines until the end:   text of what goes on, for the user
+ *                                  "{...}": how the job stands, to who watches (watchers.h)
  *                                  "= CODE TEXT": how it has ended; the last one
  */
 
 #define CONTROL_PATH_MAX 108u ///< as in struct sockaddr_un
 #define CONTROL_LINE_MAX 256u
-#define CONTROL_CLIENTS_MAX 4u
+#define CONTROL_CLIENTS_MAX 8u
 
 /** Somebody who has connected. */
 struct control_client {
@@ -27,6 +28,7 @@ struct control_client {
     size_t used;
     int has_asked; ///< its line has been taken; it waits for an answer
     unsigned node; ///< about which node
+    int watches;   ///< it is told each second how the job stands, until it ends
 };
 
 struct control {
@@ -55,6 +57,16 @@ void control_close(struct control *control);
 /** For the keeper, too. */
 void control_remove(const char *path);
 
+// ---- jobs.c: the other end
+
+/** @return a socket that is connected with a launcher, -1: nobody is there any more */
+int job_connect(const char *path);
+
+/** Send a request. @return 0 if that could not be done */
+int job_ask(int fd, const char *request);
+
+// ---- the launcher's end
+
 /** Descriptors that control_fill() fills in. */
 #define CONTROL_N_POLLED (1u + CONTROL_CLIENTS_MAX)
 void control_fill(const struct control *control, struct pollfd *set);
@@ -70,6 +82,11 @@ void control_move(struct control *control, const struct pollfd *set,
 /** Write a line to a client, who may be gone. */
 __attribute__((format(printf, 2, 3))) void control_say(
     struct control_client *client, const char *format, ...);
+
+/** Tell all who watch. Who does not read fast enough is dropped.
+ * @param text  a line, with its newline. @return how many watch still */
+unsigned control_tell_watchers(struct control *control, const char *text,
+                               size_t size);
 
 /** The last line; the client is gone then. */
 __attribute__((format(printf, 3, 4))) void control_answer(

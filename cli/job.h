@@ -48,12 +48,8 @@ struct node {
     int is_guest;    ///< not a member yet; its end is not the run's: change.c
     int owes_peered; ///< it is not connected with the guest yet
     uint64_t cut_ns; ///< when its link closed; 0: it has not
-    uint64_t n_iterations; ///< it said had ended there, lately
-    uint32_t n_threads;    ///< it said were there, lately
-    uint64_t page_ins;     ///< as it said lately: pages from its swap file,
-    uint64_t n_moved_in;   ///< threads that have come,
-    int is_tracking;       ///< whether it finds out who uses which page
-    int code;              ///< of its end: waitid()'s, 0: there was none
+    struct wire_boot_progress told; ///< what it said lately
+    int code; ///< of its end: waitid()'s, 0: there was none
     int status;
     struct oom_watch oom;  ///< of a process of this machine
     char oom_kill[700];    ///< how the kernel has killed it for memory, or ""
@@ -106,6 +102,7 @@ struct job {
     struct input input;
     struct keeper keeper;
     struct progress progress;
+    uint64_t watch_due_ns; ///< when who watches is told next
     int signal_fd;
     sigset_t old_signals;
     unsigned n_threads_lost; ///< as losses_describe() has told

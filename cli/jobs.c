@@ -72,8 +72,7 @@ void remove_print_help(void)
          "reason.");
 }
 
-/** @return a connected socket, -1 */
-static int connect_to(const char *path)
+int job_connect(const char *path)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -93,7 +92,7 @@ static int connect_to(const char *path)
     return -1;
 }
 
-static int ask(int fd, const char *request)
+int job_ask(int fd, const char *request)
 {
     char line[CONTROL_LINE_MAX];
     int n = snprintf(line, sizeof line, "%s\n", request);
@@ -147,12 +146,12 @@ static void print_job(const char *folder, const char *name, unsigned *n)
         sizeof path) {
         return;
     }
-    fd = connect_to(path);
+    fd = job_connect(path);
     if (fd < 0) {
         return;
     }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (!ask(fd, "ps") || read_answer(fd, text, sizeof text) != 0) {
+    if (!job_ask(fd, "ps") || read_answer(fd, text, sizeof text) != 0) {
         return;
     }
     for (unsigned i = 1; i < 4; i++) {
@@ -216,7 +215,7 @@ static int ask_job(const char *command, const char *job, const char *request)
         control_folder(folder, sizeof folder, 0) &&
         (size_t)snprintf(path, sizeof path, "%s/%ld", folder, number) <
             sizeof path) {
-        fd = connect_to(path);
+        fd = job_connect(path);
     }
     if (fd < 0) {
         fprintf(stderr,
@@ -225,7 +224,7 @@ static int ask_job(const char *command, const char *job, const char *request)
                 command, job);
         return EXIT_USAGE;
     }
-    if (!ask(fd, request)) {
+    if (!job_ask(fd, request)) {
         close(fd);
         exit_code = -1;
     } else {

@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "base/vector.h"
 #include "process_end.h"
+#include "watchers.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define AFTER_END_S 1  // for processes that still hold a node's output
@@ -184,6 +185,7 @@ static uint64_t next_due_ns(const struct job *job)
         remote_due_ns(&job->remote),
         sink_due_ns(job->err),
         progress_due_ns(job),
+        watchers_due_ns(job),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -289,6 +291,7 @@ static void run_loop(struct job *job)
         move_data(job, set, n_started, now_ns);
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         progress_poll(job, now_ns);
+        watchers_poll(job, now_ns);
         write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }

@@ -73,11 +73,7 @@ tm_status losses_take_progress(struct node *node,
     struct wire_reader reader = wire_read(frame->body, frame->size);
     const struct wire_boot_progress got = wire_get_boot_progress(&reader);
 
-    node->n_iterations = got.n_iterations;
-    node->n_threads = got.n_threads;
-    node->page_ins = got.page_ins;
-    node->n_moved_in = got.n_moved_in;
-    node->is_tracking = got.is_tracking;
+    node->told = got;
     return TM_OK;
 }
 
@@ -86,7 +82,7 @@ uint64_t losses_n_iterations(const struct job *job)
     uint64_t n_most = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        uint64_t n = job->nodes[i].n_iterations;
+        uint64_t n = job->nodes[i].told.n_iterations;
 
         n_most = n > n_most ? n : n_most;
     }
@@ -112,7 +108,7 @@ void losses_describe(struct job *job, unsigned n_threads, char *text,
     size_t used;
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        n_all += job->nodes[i].n_threads;
+        n_all += job->nodes[i].told.n_threads;
     }
     job->n_threads_lost = n_threads;
     losses_describe_time(job, text, size);
@@ -171,7 +167,7 @@ static unsigned list_lost(const struct job *job, char *names, size_t size,
             text_add(&list, "%s%s", n > 0 ? ", " : "", node->name);
         }
         n += node->is_lost != 0;
-        *n_threads += node->is_lost ? node->n_threads : 0;
+        *n_threads += node->is_lost ? node->told.n_threads : 0;
     }
     return n;
 }

@@ -20,6 +20,7 @@ static const struct {
     {"report", command_report, report_print_help},
     {"info", command_info, info_print_help},
     {"ps", command_ps, ps_print_help},
+    {"top", command_top, top_print_help},
     {"add", command_add, add_print_help},
     {"remove", command_remove, remove_print_help},
     {"demo", command_demo, demo_print_help},
@@ -29,46 +30,48 @@ static const struct {
 
 static void print_help(void)
 {
-    puts("Usage: teamster COMMAND [OPTION]...\n"
-         "\n"
-         "Teamster runs one shared-memory C program over several machines as "
-         "if\n"
-         "they were one. Programs are linked with libteamster.\n"
-         "\n"
-         "Commands:\n"
-         "  run     run a program on several nodes\n"
-         "  ps      list your running jobs\n"
-         "  add     start one more node of a running job\n"
-         "  remove  have a node leave a running job\n"
-         "  plan    repeat a decision of a run, or ask what if\n"
-         "  report  a page of where a run's time went, or compare two runs\n"
-         "  info    show what Teamster finds on this machine, and its limits\n"
-         "  demo    see it at work, in less than a minute\n"
-         "\n"
-         "  teamster run -n 4 ./jacobi 2048\n"
-         "  teamster plan profile.json --what-if n4.memory=+32M\n"
-         "  teamster info\n"
-         "\n"
-         "\"teamster COMMAND --help\" says more about each.\n"
-         "\n"
-         "  -h, --help     print this\n"
-         "  -V, --version  print the version\n"
-         "\n"
-         "Exit codes:\n"
-         "    0   all went well; 1 to 63 are the program's own\n"
-         "   64   usage: a wrong command or option\n"
-         "   69   a host cannot be reached, or has no such program\n"
-         "   70   internal error; please report it\n"
-         "   71   out of memory, processes or descriptors\n"
-         "   73   output could not be written\n"
-         "   75   a node was lost\n"
-         "   76   nodes differ: version, program, options or address layout\n"
-         "   78   configuration: a TEAMSTER_* variable, a file or the "
-         "system\n"
-         "  124   all threads wait for each other\n"
-         "  126   the program cannot be run\n"
-         "  127   the program is not found\n"
-         "  128+n the program was ended by signal n");
+    puts(
+        "Usage: teamster COMMAND [OPTION]...\n"
+        "\n"
+        "Teamster runs one shared-memory C program over several machines as "
+        "if\n"
+        "they were one. Programs are linked with libteamster.\n"
+        "\n"
+        "Commands:\n"
+        "  run     run a program on several nodes\n"
+        "  ps      list your running jobs\n"
+        "  top     look at a running job: what its nodes do, second by second\n"
+        "  add     start one more node of a running job\n"
+        "  remove  have a node leave a running job\n"
+        "  plan    repeat a decision of a run, or ask what if\n"
+        "  report  a page of where a run's time went, or compare two runs\n"
+        "  info    show what Teamster finds on this machine, and its limits\n"
+        "  demo    see it at work, in less than a minute\n"
+        "\n"
+        "  teamster run -n 4 ./jacobi 2048\n"
+        "  teamster plan profile.json --what-if n4.memory=+32M\n"
+        "  teamster info\n"
+        "\n"
+        "\"teamster COMMAND --help\" says more about each.\n"
+        "\n"
+        "  -h, --help     print this\n"
+        "  -V, --version  print the version\n"
+        "\n"
+        "Exit codes:\n"
+        "    0   all went well; 1 to 63 are the program's own\n"
+        "   64   usage: a wrong command or option\n"
+        "   69   a host cannot be reached, or has no such program\n"
+        "   70   internal error; please report it\n"
+        "   71   out of memory, processes or descriptors\n"
+        "   73   output could not be written\n"
+        "   75   a node was lost\n"
+        "   76   nodes differ: version, program, options or address layout\n"
+        "   78   configuration: a TEAMSTER_* variable, a file or the "
+        "system\n"
+        "  124   all threads wait for each other\n"
+        "  126   the program cannot be run\n"
+        "  127   the program is not found\n"
+        "  128+n the program was ended by signal n");
 }
 
 static void print_version(void)
@@ -113,8 +116,8 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run, ps, add, remove, plan, "
-                        "report, info and demo, see \"teamster "
+        fprintf(stderr, "; the commands are run, ps, top, add, remove, "
+                        "plan, report, info and demo, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

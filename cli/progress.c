@@ -46,7 +46,7 @@ __attribute__((format(printf, 2, 3))) static void add_text(struct line *line,
     line->used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static int takes_part(const struct node *node)
+int progress_takes_part(const struct node *node)
 {
     return node->is_alive && !node->is_guest && !node->has_left;
 }
@@ -98,12 +98,12 @@ static void add_threads(struct line *line, const struct job *job)
     for (unsigned i = 0; i < job->n_started; i++) {
         const struct node *node = &job->nodes[i];
 
-        if (takes_part(node)) {
-            least = node->n_threads < least ? node->n_threads : least;
-            most = node->n_threads > most ? node->n_threads : most;
+        if (progress_takes_part(node)) {
+            least = node->told.n_threads < least ? node->told.n_threads : least;
+            most = node->told.n_threads > most ? node->told.n_threads : most;
             n++;
             if (job->n_started <= LISTED_MAX) {
-                add_text(line, " %u", node->n_threads);
+                add_text(line, " %u", node->told.n_threads);
             }
         }
     }
@@ -122,7 +122,7 @@ static void add_paging(struct line *line, struct job *job, double passed_s)
     unsigned n = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        const uint64_t all = job->nodes[i].page_ins;
+        const uint64_t all = job->nodes[i].told.page_ins;
         const uint64_t n_new = all - progress->page_ins[i];
 
         progress->page_ins[i] = all;
@@ -148,8 +148,8 @@ static void add_scheme(struct line *line, struct job *job)
     int is_tracking = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        n_moved += job->nodes[i].n_moved_in;
-        is_tracking |= job->nodes[i].is_tracking;
+        n_moved += job->nodes[i].told.n_moved_in;
+        is_tracking |= job->nodes[i].told.is_tracking;
     }
     if (n_moved > job->progress.n_moved) {
         add_text(line, "; %" PRIu64 " moved", n_moved - job->progress.n_moved);
@@ -225,7 +225,7 @@ void progress_poll(struct job *job, uint64_t now_ns)
     }
     progress->due_ns = now_ns + SECOND_NS;
     // Threads are told of by programs that have joined only.
-    if (job->phase != JOB_RUNNING || job->nodes[0].n_threads == 0) {
+    if (job->phase != JOB_RUNNING || job->nodes[0].told.n_threads == 0) {
         return;
     }
     make_line(job, now_ns, &line);

@@ -8,6 +8,7 @@
 #include "cluster/bootstrap.h"
 
 struct job;
+struct node;
 
 /* How far a run is, in a line on stderr: progress.c. */
 
@@ -23,6 +24,9 @@ struct progress {
     uint64_t page_ins[TM_MAX_NODES];
     uint64_t iteration_ns; ///< when an iteration ended last, as far as is known
 };
+
+/** Is it a member of the run now? */
+int progress_takes_part(const struct node *node);
 
 /** The run begins. Without --progress=on a line is made only if stderr is a terminal. */
 void progress_open(struct job *job);

@@ -67,7 +67,7 @@ static void lose_node(struct job *job, struct node *node, int exit_code,
         job->exit_code = exit_code;
         job->is_consequence = 0;
     }
-    losses_describe(job, node->n_threads, when, sizeof when);
+    losses_describe(job, node->told.n_threads, when, sizeof when);
     job_say(job, "%s died: %s %s%s", node->name, how, when, hint);
     if (node->has_card && job->phase <= JOB_CONNECTING) {
         for (unsigned i = 0; i < job->n_started; i++) {
@@ -107,7 +107,7 @@ void job_lose_host(struct job *job, unsigned host, const char *why)
             bury(job, node);
             n_lost++;
             n_untold += !node->is_lost;
-            n_threads += node->n_threads;
+            n_threads += node->told.n_threads;
         }
     }
     if (n_lost == 0 || losses_are_own(job)) {

@@ -53,7 +53,8 @@ static json_t *list_nodes(const struct job *job)
             json_object_set_new(object, "host", json_string(node->host_name));
         }
         json_object_set_new(object, "pid", json_integer(node->pid));
-        json_object_set_new(object, "threads", json_integer(node->n_threads));
+        json_object_set_new(object, "threads",
+                            json_integer(node->told.n_threads));
         add_end(object, node);
         json_array_append_new(nodes, object);
     }
@@ -79,7 +80,7 @@ static void add_progress(json_t *object, const struct job *job)
     unsigned n_threads = 0;
 
     for (unsigned i = 0; i < job->n_started; i++) {
-        n_threads += job->nodes[i].n_threads;
+        n_threads += job->nodes[i].told.n_threads;
     }
     if (n_ended > 0) {
         json_object_set_new(object, "iteration",

@@ -48,6 +48,19 @@ need("jansson.h" TM_JANSSON_INCLUDE libjansson-dev)
 need("libjansson" TM_JANSSON libjansson-dev)
 mark_as_advanced(TM_JANSSON_INCLUDE TM_JANSSON)
 
+# For `teamster top` on a terminal. Not needed to build.
+find_path(TM_NCURSES_INCLUDE curses.h)
+find_library(TM_NCURSES ncursesw)
+find_library(TM_TINFO tinfo)
+if(TM_NCURSES AND TM_TINFO)
+    list(APPEND TM_NCURSES ${TM_TINFO})
+endif()
+mark_as_advanced(TM_NCURSES_INCLUDE TM_NCURSES TM_TINFO)
+if(NOT TM_NCURSES OR NOT TM_NCURSES_INCLUDE)
+    message(STATUS "No ncurses: teamster top prints tables. On Debian: "
+                   "apt-get install libncurses-dev")
+endif()
+
 # For manual pages and completion. Not needed to build.
 find_program(TM_PYTHON python3)
 mark_as_advanced(TM_PYTHON)

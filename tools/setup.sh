@@ -36,6 +36,7 @@ build libpmix2              the same, loaded when they do
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
+build libncurses-dev        teamster top on a terminal
 build python3               manual pages, completion
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
@@ -50,6 +51,7 @@ check abigail-tools         what programs are compiled against
 check mandoc                manual pages
 check zsh                   completion
 check fish                  the same
+check tmux                  teamster top on a terminal
 bench openmpi-bin           MPI programs to compare with
 bench libopenmpi-dev        the same
 experiments python3         runs them and writes the report

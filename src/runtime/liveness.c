@@ -37,6 +37,8 @@
 
 /** So old may be what the launcher knows of progress: each time wakes it. */
 #define TOLD_AGE_NS UINT64_C(250000000)
+#define TOLD_AGAIN_NS                                                          \
+    UINT64_C(1000000000) // if nothing is to be seen but what changes always
 
 // All members begin now, if some share no memory and they have not begun.
 static void begin(struct node *node, int is_first)
@@ -198,6 +200,22 @@ static int is_same(const struct wire_boot_progress *a,
            a->is_tracking == b->is_tracking;
 }
 
+// What changes all the time.
+static void add_numbers(struct node *node, struct wire_boot_progress *progress)
+{
+    struct tm_node_stats stats = {0};
+
+    stats_collect(node, &stats);
+    progress->n_workers = node->n_workers;
+    progress->compute_ns = stats.compute_ns;
+    progress->wait_ns = stats.fault_ns;
+    progress->sync_ns = stats.sync_ns;
+    progress->swap_ns = stats.swap_ns;
+    progress->bytes_sent = stats.bytes_sent;
+    progress->resident = stats.resident;
+    progress->memory = stats.memory;
+}
+
 // How far this node is, told while all is well: who is lost does not answer.
 static void tell_progress(struct node *node, struct told *told)
 {
@@ -208,15 +226,14 @@ static void tell_progress(struct node *node, struct told *told)
         .n_moved_in = node->n_moved_in,
         .is_tracking = tracking_is_on(&node->tracking) != 0,
     };
-    uint64_t now_ns;
+    const uint64_t now_ns = clock_now_ns();
+    const uint64_t least_ns =
+        is_same(&now, &told->progress) ? TOLD_AGAIN_NS : TOLD_AGE_NS;
 
-    if (is_same(&now, &told->progress)) {
+    if (told->at_ns != 0 && now_ns - told->at_ns < least_ns) {
         return;
     }
-    now_ns = clock_now_ns();
-    if (told->at_ns != 0 && now_ns - told->at_ns < TOLD_AGE_NS) {
-        return;
-    }
+    add_numbers(node, &now);
     *told = (struct told){now_ns, now};
     bootstrap_tell_progress(&node->bootstrap, &now);
 }

@@ -25,6 +25,7 @@ class Teamster(CMakePackage):
     depends_on("python@3.9:", type="build")
     depends_on("boost+context")
     depends_on("jansson")
+    depends_on("ncurses")
     depends_on("liburing")
     depends_on("libsodium", type=("build", "link", "run"))
     depends_on("ucx", type=("build", "link", "run"))
