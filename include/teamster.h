@@ -309,7 +309,26 @@ typedef struct tm_alloc_attr {
     unsigned node;      ///< for TM_ON_NODE, < tm_node_count()
     size_t alignment;   ///< a power of two up to TM_PAGE_SIZE; 0: 16
     tm_sharing sharing; ///< for TM_ADAPTIVE
+    size_t grain;       ///< 64 to 2048, a power of two: see below; 0: none
 } tm_alloc_attr;
+
+/*
+ * Blocks with a grain. A page is protected as a whole, so with TM_SEQUENTIAL two nodes that
+ * write two blocks of one page take it from each other (false sharing). Blocks allocated
+ * with attr.grain, of at most so many bytes each, do not: they lie side by side in memory,
+ * but each has addresses in a page of its own, is fetched and taken away by itself, and
+ * messages carry attr.grain bytes instead of a page's. They are TM_SEQUENTIAL, whatever
+ * --protocol says.
+ *
+ *     for (int i = 0; i < N; i++) {
+ *         counter[i] = tm_alloc(sizeof(struct counter), &(tm_alloc_attr){.grain = 64});
+ *     }
+ *
+ * What lies behind such a block in its page is other blocks: a program that runs over its
+ * end is not stopped there. Each that is in use costs a node some 130 bytes besides its own,
+ * and, with --fault-source=mprotect, kernel mappings, of which a process may have
+ * vm.max_map_count; so it is for data that nodes fight for, not for millions of small ones.
+ */
 
 /** tm_alloc() with the place of the call; programs call tm_alloc(). */
 TM_API void *tm_alloc_at(size_t size, const tm_alloc_attr *attr,
@@ -332,7 +351,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
  *
  * A block with a protocol, a placement or a sharing, or larger than 2048 bytes, starts on
  * a page of its own; smaller ones share pages and are aligned to 16 bytes, or to
- * attr.alignment (of more than 1024 bytes: on a page of its own).
+ * attr.alignment (of more than 1024 bytes: on a page of its own). One with a grain is aligned
+ * to that.
  *
  * @param size  bytes, 1 to 64 GiB in all
  * @param attr  attributes, read during the call; NULL for the defaults
@@ -349,8 +369,8 @@ TM_API tm_status tm_free_at(void *block, const char *file, int line);
     tm_alloc_at((size), (__VA_ARGS__), __FILE__, __LINE__)
 
 /**
- * Give a block another size: a new block with the name, protocol, placement and sharing of
- * the old one, the contents of it as far as they fit, and zeros behind them; the old one is
+ * Give a block another size: a new block with the name, protocol, placement, sharing and,
+ * if it still fits, grain of the old one, the contents of it as far as they fit, and zeros behind them; the old one is
  * freed. No other thread may be using it, and pointers into it are wrong afterwards.
  * The caller copies, so it is the first to touch what has no other placement.
  *

@@ -26,7 +26,7 @@
 // G2 If a resident page that is not coming has a slot, the slot has the same bytes,
 //    and the program's view does not allow to write.
 // G3 A page that does not exist and has a slot is out; no view maps it. Only pages
-//    that are not absent are out.
+//    that are not absent are out, or frames that other pages show too (mem/grain.h).
 // G4 A page in a transfer has io set, and the other way round.
 // G5 Memory in use is at most the budget, but for what comes without being asked
 //    for (grants, pages that the runtime itself needs: some 64) and for threads let
@@ -41,6 +41,7 @@
 //    pages once for reading and once for writing, as far as the pager is concerned, and
 //    is done (pager_claims.c).
 #include "base/ensure.h"
+#include "base/map.h"
 #include "mem/pager_priv.h"
 
 #include <stdlib.h>
@@ -61,16 +62,21 @@ uint64_t pager_room(const struct pager *pager)
 
 int pager_is_here(const struct pager *pager, page_no page)
 {
-    const struct page *record = pager_page(pager, page);
+    const struct page *record = pager_page(pager, pager_frame(pager, page));
 
     return record->exists && record->io != IO_IN;
 }
 
-int pager_is_out(const struct pager *pager, page_no page)
+static int is_frame_out(const struct pager *pager, page_no frame)
 {
-    const struct page *record = pager_page(pager, page);
+    const struct page *record = pager_page(pager, frame);
 
     return !record->exists && record->swap_slot != 0;
+}
+
+int pager_is_out(const struct pager *pager, page_no page)
+{
+    return is_frame_out(pager, pager_frame(pager, page));
 }
 
 int pager_is_short(const struct pager *pager)
@@ -81,7 +87,8 @@ int pager_is_short(const struct pager *pager)
 int pager_is_unwanted(const struct pager *pager, page_no page)
 {
     return pager_is_short(pager) && replace_needs(pager->replace).n_pages > 0 &&
-           replace_next_use(pager->replace, page) == REPLACE_NEVER;
+           replace_next_use(pager->replace, pager_frame(pager, page)) ==
+               REPLACE_NEVER;
 }
 
 int pager_is_awaited(const struct pager *pager)
@@ -134,13 +141,14 @@ static void wait_for_page(struct pager *pager, page_no page)
 void pager_note_made(struct pager *pager, page_no page, page_no n)
 {
     for (page_no at = page; at < page + n; at++) {
-        struct page *record = pager_page(pager, at);
+        const page_no frame = pager_frame(pager, at);
+        struct page *record = pager_page(pager, frame);
 
         if (record->exists) {
             continue;
         }
         ensure(record->swap_slot == 0 && record->io == IO_NONE);
-        pager_enters(pager, at);
+        pager_enters(pager, frame);
     }
 }
 
@@ -186,7 +194,7 @@ void pager_note_gone(struct pager *pager, page_no page, page_no n)
 enum page_access pager_allows(struct pager *pager, page_no page,
                               enum page_access access)
 {
-    struct page *record = pager_page(pager, page);
+    struct page *record = pager_page(pager, pager_frame(pager, page));
 
     if (!pager_is_here(pager, page)) {
         return ACCESS_NONE;
@@ -201,18 +209,19 @@ enum page_access pager_allows(struct pager *pager, page_no page,
 
 void pager_need(struct pager *pager, page_no page, int is_to_change)
 {
-    struct page *record = pager_page(pager, page);
+    page_no frame = pager_frame(pager, page);
+    struct page *record = pager_page(pager, frame);
 
-    if (pager_is_out(pager, page)) {
-        pager_read(pager, &page, 1, page);
+    if (is_frame_out(pager, frame)) {
+        pager_read(pager, &frame, 1, frame);
         pager->stats.sync_ins++;
     }
     if (record->io == IO_IN) {
-        wait_for_page(pager, page);
+        wait_for_page(pager, frame);
     }
     if (is_to_change) {
         record->stays |= (uint8_t)(record->io == IO_OUT);
-        pager_drop_slot(pager, page);
+        pager_drop_slot(pager, frame);
     }
 }
 
@@ -224,7 +233,7 @@ void pager_bring(struct pager *pager, page_no first, page_no n)
 
     for (page_no at = first; at < first + n; at++) {
         if (pager_is_out(pager, at) && (at == first || n_pages < room)) {
-            pages[n_pages++] = at;
+            pages[n_pages++] = pager_frame(pager, at);
         }
     }
     pager_read(pager, pages, n_pages, ALL_PAGES);
@@ -249,7 +258,7 @@ void pager_bring_all(struct pager *pager, page_no *pages, unsigned n,
 int pager_is_coming(const struct pager *pager, page_no first, page_no n)
 {
     for (page_no at = first; at < first + n; at++) {
-        if (pager_page(pager, at)->io == IO_IN) {
+        if (pager_page(pager, pager_frame(pager, at))->io == IO_IN) {
             return 1;
         }
     }
@@ -313,7 +322,7 @@ static unsigned neighbours(const struct pager *pager, page_no page,
     unsigned n = 0;
 
     while (n < most && page + 1 + n < pager->space->n_pages &&
-           pager_is_out(pager, page + 1 + n)) {
+           is_frame_out(pager, page + 1 + n)) {
         pages[n] = page + 1 + n;
         n++;
     }
@@ -336,7 +345,7 @@ static void bring(struct pager *pager, page_no wanted, const page_no *next,
         if (next[i] == wanted) {
             continue;
         }
-        if (pager_is_out(pager, next[i])) {
+        if (is_frame_out(pager, next[i])) {
             out[n++] = next[i];
         } else if (!pager_page(pager, next[i])->exists) {
             pager->host.fetch_ahead(pager->host.owner, next[i], 1);
@@ -439,9 +448,10 @@ static enum pager_answer wait_outside(struct pager *pager,
     return PAGER_WAIT;
 }
 
-enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
-                              struct pager_toucher *toucher,
-                              struct waiter *waiter)
+static enum pager_answer touch_frame(struct pager *pager, page_no page,
+                                     int is_write,
+                                     struct pager_toucher *toucher,
+                                     struct waiter *waiter)
 {
     struct page *record = pager_page(pager, page);
 
@@ -484,6 +494,14 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
     return PAGER_GO_ON;
 }
 
+enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
+                              struct pager_toucher *toucher,
+                              struct waiter *waiter)
+{
+    return touch_frame(pager, pager_frame(pager, page), is_write, toucher,
+                       waiter);
+}
+
 // ---- from outside
 
 static void go_on(struct pager *pager)
@@ -509,6 +527,42 @@ void pager_serve_disk(struct pager *pager)
 struct replace *pager_replace(struct pager *pager)
 {
     return pager->replace;
+}
+
+// Each frame once, when the first of its pages is used.
+// @param[out] frames  [n]. @return how many
+static size_t frames_of(const struct pager *pager, const page_no *pages,
+                        size_t n, page_no *frames)
+{
+    struct map seen = {0};
+    size_t n_frames = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const page_no frame = pager_frame(pager, pages[i]);
+
+        if (map_find_index(&seen, frame) == MAP_NONE) {
+            map_add_index(&seen, frame, 0);
+            frames[n_frames++] = frame;
+        }
+    }
+    map_release(&seen);
+    return n_frames;
+}
+
+void pager_learn(struct pager *pager, uint32_t thread, const page_no *pages,
+                 size_t n)
+{
+    page_no *frames;
+
+    if (pager->space->grain.n == 0) {
+        replace_learn(pager->replace, thread, pages, n);
+        return;
+    }
+    frames = malloc(n * sizeof *frames);
+    ensure_memory(frames != NULL || n == 0);
+    replace_learn(pager->replace, thread, frames,
+                  frames_of(pager, pages, n, frames));
+    free(frames);
 }
 
 void pager_set_budget(struct pager *pager, uint64_t budget)
@@ -581,7 +635,8 @@ static int is_good(const struct pager *pager, page_no page)
     if (record->io != IO_NONE && pager_transfer_of(pager, page) == NULL) {
         return 0; // G4
     }
-    if (pager_is_out(pager, page) && record->state == PAGE_ABSENT) {
+    if (is_frame_out(pager, page) && record->state == PAGE_ABSENT &&
+        space_grain(pager->space, page) == NULL) {
         return 0; // G3
     }
     return !record->stays || record->io == IO_OUT;
@@ -597,11 +652,12 @@ int pager_is_valid(const struct pager *pager)
     for (page_no at = 0; at < pager->space->n_pages; at++) {
         const struct page *record = pager_page(pager, at);
 
-        if (!is_good(pager, at)) {
+        if (!is_good(pager, at) ||
+            (record->exists && pager_frame(pager, at) != at)) {
             return 0;
         }
         n_resident += record->exists; // G1
-        n_out += pager_is_out(pager, at) || record->io == IO_IN;
+        n_out += is_frame_out(pager, at) || record->io == IO_IN;
         n_going += record->io == IO_OUT;
         n_ahead += record->ahead;
     }

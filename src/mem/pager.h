@@ -181,6 +181,10 @@ void pager_end_sweep(struct pager *pager);
 /** For the orders of use: see mem/replace.h. */
 struct replace *pager_replace(struct pager *pager);
 
+/** As replace_learn(), of pages that may share frames. */
+void pager_learn(struct pager *pager, uint32_t thread, const page_no *pages,
+                 size_t n);
+
 /** Do threads wait for room? Then pager_poll() should be called soon. */
 int pager_is_awaited(const struct pager *pager);
 

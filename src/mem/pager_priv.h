@@ -60,6 +60,12 @@ static inline struct page *pager_page(const struct pager *pager, page_no page)
     return &pager->space->pages[page];
 }
 
+/** What the pager keeps of a page it keeps of its frame: several pages may show one. */
+static inline page_no pager_frame(const struct pager *pager, page_no page)
+{
+    return space_frame(pager->space, page);
+}
+
 static inline uint64_t pager_smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

@@ -670,10 +670,122 @@ static void test_a_page_that_is_awaited_stays(void **state)
     close_test(&test);
 }
 
+// ---- pages that share frames
+
+enum { FIRST = 100, N_FRAMES = 4, N_VIEWS = 4, PART = TM_PAGE_SIZE / N_VIEWS };
+
+static void fill_part(struct test *test, page_no page)
+{
+    char bytes[PART];
+
+    memset(bytes, (int)page, sizeof bytes);
+    space_fill(&test->space, page, 1, bytes);
+    test->space.pages[page].state = PAGE_CLEAN;
+    space_set_access(&test->space, page, 1, ACCESS_WRITE);
+}
+
+static void check_part(struct test *test, page_no page)
+{
+    const char *bytes =
+        space_bytes(&test->space, page) + space_part(&test->space, page).offset;
+
+    for (unsigned i = 0; i < PART; i++) {
+        assert_int_equal((unsigned char)bytes[i], page);
+    }
+}
+
+static void share(struct test *test)
+{
+    open_test(test, BUDGET, 0);
+    space_share_frames(&test->space,
+                       &(struct grain_area){FIRST, N_FRAMES, N_VIEWS});
+}
+
+static void test_a_frame_counts_once(void **state)
+{
+    struct test test;
+
+    (void)state;
+    share(&test);
+    for (page_no page = FIRST; page < FIRST + 16; page++) {
+        fill_part(&test, page);
+    }
+    assert_int_equal(test.pager->stats.resident, N_FRAMES);
+    check(&test);
+    space_set_access(&test.space, FIRST, 16, ACCESS_NONE);
+    space_part_frames(&test.space, FIRST);
+    space_discard(&test.space, FIRST, 16);
+    assert_int_equal(test.pager->stats.resident, 0);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_pages_of_a_frame_go_and_come_together(void **state)
+{
+    struct test test;
+
+    (void)state;
+    share(&test);
+    for (page_no page = FIRST; page < FIRST + 12; page++) {
+        fill_part(&test, page);
+    }
+    make_many(&test, 200, 4 * BUDGET);
+    for (page_no page = FIRST; page < FIRST + 12; page++) {
+        assert_true(pager_is_out(test.pager, page));
+        assert_int_equal(view_of(&test.space, page), ACCESS_NONE); // V3
+    }
+    touch(&test, FIRST + 5, 0);
+    assert_true(pager_is_here(test.pager, FIRST + 1));
+    assert_true(pager_is_here(test.pager, FIRST + 9));
+    assert_int_equal(pager_allows(test.pager, FIRST + 9, ACCESS_WRITE),
+                     ACCESS_READ); // G2
+    touch(&test, FIRST + 9, 1);
+    assert_int_equal(pager_allows(test.pager, FIRST + 1, ACCESS_WRITE),
+                     ACCESS_WRITE);
+    for (page_no page = FIRST; page < FIRST + 12; page++) {
+        check_part(&test, page);
+    }
+    check(&test);
+    close_test(&test);
+}
+
+static void test_bytes_come_into_a_frame_that_is_out(void **state)
+{
+    struct test test;
+
+    (void)state;
+    share(&test);
+    fill_part(&test, FIRST + 1);
+    make_many(&test, 200, 4 * BUDGET);
+    assert_true(pager_is_out(test.pager, FIRST + 1));
+    fill_part(&test, FIRST + 13); // V2
+    check_part(&test, FIRST + 13);
+    check_part(&test, FIRST + 1);
+    check(&test);
+    close_test(&test);
+}
+
+static void test_frames_are_learned_once(void **state)
+{
+    static const page_no pages[] = {FIRST + 4, 7, FIRST, FIRST + 9, 7 + 1};
+    struct test test;
+
+    (void)state;
+    share(&test);
+    pager_learn(test.pager, 0, pages, 5);
+    replace_order(pager_replace(test.pager), 0, (uint32_t[]){0}, 1);
+    assert_int_equal(replace_needs(pager_replace(test.pager)).n_pages, 4);
+    close_test(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages_go_and_come_back),
+        cmocka_unit_test(test_a_frame_counts_once),
+        cmocka_unit_test(test_pages_of_a_frame_go_and_come_together),
+        cmocka_unit_test(test_bytes_come_into_a_frame_that_is_out),
+        cmocka_unit_test(test_frames_are_learned_once),
         cmocka_unit_test(test_a_smaller_budget_is_kept),
         cmocka_unit_test(test_few_transfers_make_much_room),
         cmocka_unit_test(test_a_page_touched_on_its_way_out_stays),

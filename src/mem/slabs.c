@@ -24,14 +24,44 @@
 #include "base/map.h"
 #include "mem/heap_records.h"
 
-#define N_CLASSES 24u
+#define N_SIZES 24u
+#define N_CLASSES (N_SIZES + 6u)
 #define NO_CELL UINT32_MAX
 
 /** Bytes of a cell; multiples of 16. Cells of a slab begin at a page, so blocks whose
- * cells have a multiple of a power of two are aligned to that. */
-static const uint32_t cell_sizes[N_CLASSES] = {
-    16,  32,  48,  64,  80,  96,  112, 128,  160,  192,  224,  256,
-    320, 384, 448, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2064,
+ * cells have a multiple of a power of two are aligned to that. Then, from N_SIZES on, cells
+ * that are pages of their own. */
+static const uint32_t kinds[N_CLASSES] = {
+    16,
+    32,
+    48,
+    64,
+    80,
+    96,
+    112,
+    128,
+    160,
+    192,
+    224,
+    256,
+    320,
+    384,
+    448,
+    512,
+    640,
+    768,
+    896,
+    1024,
+    1280,
+    1536,
+    1792,
+    2064,
+    CELL_GRAIN | 64,
+    CELL_GRAIN | 128,
+    CELL_GRAIN | 256,
+    CELL_GRAIN | 512,
+    CELL_GRAIN | 1024,
+    CELL_GRAIN | 2048,
 };
 
 struct cell {
@@ -112,9 +142,39 @@ static void list(struct slabs *slabs, struct slab *slab)
 
 /* ---- Cells -------------------------------------------------------------- */
 
+uint64_t slabs_cell_offset(uint32_t kind, uint64_t n_pages, uint64_t cell)
+{
+    const uint64_t n_frames = n_pages / slabs_cell_views(kind);
+
+    return kind & CELL_GRAIN
+               ? cell * TM_PAGE_SIZE + cell / n_frames * slabs_cell_bytes(kind)
+               : cell * kind;
+}
+
+int slabs_cell_around(uint32_t kind, uint64_t n_pages, uint64_t offset,
+                      uint64_t *cell)
+{
+    *cell = offset / (kind & CELL_GRAIN ? TM_PAGE_SIZE : kind);
+    return offset - slabs_cell_offset(kind, n_pages, *cell) <
+               slabs_cell_bytes(kind) &&
+           offset < n_pages * TM_PAGE_SIZE;
+}
+
 static uint64_t cell_address(const struct slab *slab, uint32_t cell)
 {
-    return slab->address + (uint64_t)cell * cell_sizes[slab->class];
+    return slab->address +
+           slabs_cell_offset(kinds[slab->class], slab->n_pages, cell);
+}
+
+static uint32_t bytes_in(const struct slab *slab)
+{
+    return slabs_cell_bytes(kinds[slab->class]);
+}
+
+/** Bytes that a block leaves free in its cell. */
+static uint32_t redzone_in(const struct slab *slab)
+{
+    return kinds[slab->class] & CELL_GRAIN ? 0 : HEAP_REDZONE;
 }
 
 static void describe(const struct slab *slab, uint32_t cell,
@@ -122,13 +182,13 @@ static void describe(const struct slab *slab, uint32_t cell,
 {
     heap_record_describe(&slab->cells[cell].record, block);
     block->address = cell_address(slab, cell);
-    block->capacity = cell_sizes[slab->class];
+    block->capacity = bytes_in(slab);
 }
 
 /** The cell that an address lies in. @param[out] cell
  * @return its slab; NULL if there is none */
-static struct slab *cell_around(const struct slabs *slabs, uint64_t address,
-                                uint32_t *cell)
+static struct slab *find_cell(const struct slabs *slabs, uint64_t address,
+                              uint32_t *cell)
 {
     struct slab *slab = map_find(&slabs->by_page, address / TM_PAGE_SIZE);
     uint64_t number;
@@ -136,7 +196,10 @@ static struct slab *cell_around(const struct slabs *slabs, uint64_t address,
     if (slab == NULL) {
         return NULL;
     }
-    number = (address - slab->address) / cell_sizes[slab->class];
+    if (!slabs_cell_around(kinds[slab->class], slab->n_pages,
+                           address - slab->address, &number)) {
+        return NULL;
+    }
     *cell = (uint32_t)number;
     return number < slab->n_cells ? slab : NULL;
 }
@@ -145,7 +208,7 @@ static struct slab *cell_around(const struct slabs *slabs, uint64_t address,
 static struct slab *live_around(const struct slabs *slabs, uint64_t address,
                                 uint32_t *cell)
 {
-    struct slab *slab = cell_around(slabs, address, cell);
+    struct slab *slab = find_cell(slabs, address, cell);
 
     return slab != NULL && slab->cells[*cell].record.size > 0 ? slab : NULL;
 }
@@ -234,44 +297,54 @@ void slabs_free(struct slabs *slabs)
     }
 }
 
-int slabs_has_size(uint64_t cell_size)
+int slabs_has_kind(uint64_t kind)
 {
     unsigned class = 0;
 
-    while (class < N_CLASSES && cell_sizes[class] != cell_size) {
+    while (class < N_CLASSES && kinds[class] != kind) {
         class ++;
     }
     return class < N_CLASSES;
 }
 
-static unsigned class_of(uint32_t cell_size)
+static unsigned class_of(uint32_t kind)
 {
     unsigned class = 0;
 
-    while (cell_sizes[class] != cell_size) {
+    while (kinds[class] != kind) {
         class ++;
     }
     return class;
 }
 
-uint32_t slabs_cell_size(uint64_t size, uint32_t alignment)
+uint32_t slabs_kind(uint64_t size, uint32_t alignment)
 {
     unsigned class = 0;
 
     if (size > HEAP_SMALL_MAX) {
         return 0;
     }
-    while (class < N_CLASSES && (cell_sizes[class] < size + HEAP_REDZONE ||
-                                 cell_sizes[class] % alignment != 0)) {
+    while (class < N_SIZES && (kinds[class] < size + HEAP_REDZONE ||
+                               kinds[class] % alignment != 0)) {
         class ++;
     }
-    return class < N_CLASSES ? cell_sizes[class] : 0;
+    return class < N_SIZES ? kinds[class] : 0;
+}
+
+uint32_t slabs_grain_kind(uint64_t grain)
+{
+    const uint64_t kind = grain | CELL_GRAIN;
+
+    return grain < CELL_GRAIN && slabs_has_kind(kind) ? (uint32_t)kind : 0;
 }
 
 tm_status slabs_add(struct slabs *slabs, uint64_t address, uint64_t n_pages,
-                    uint32_t cell_size)
+                    uint32_t kind)
 {
-    const uint32_t n_cells = (uint32_t)(n_pages * TM_PAGE_SIZE / cell_size);
+    const uint32_t n_views = slabs_cell_views(kind);
+    const uint32_t n_cells =
+        (uint32_t)(n_pages / n_views * TM_PAGE_SIZE / slabs_cell_bytes(kind));
+    const uint32_t n_frames = n_cells / n_views;
     struct slab *slab;
 
     if (map_find(&slabs->by_page, address / TM_PAGE_SIZE) != NULL) {
@@ -283,11 +356,12 @@ tm_status slabs_add(struct slabs *slabs, uint64_t address, uint64_t n_pages,
     }
     slab->address = address;
     slab->n_pages = n_pages;
-    slab->class = class_of(cell_size);
+    slab->class = class_of(kind);
     slab->n_cells = n_cells;
     slab->first_free = NO_CELL;
-    for (uint32_t i = 0; i < n_cells; i++) {
-        append_free(slab, i);
+    for (uint32_t i = 0; i < n_cells; i++) { // frame after frame is used
+        append_free(slab,
+                    n_views == 1 ? i : i % n_views * n_frames + i / n_views);
     }
     list(slabs, slab);
     for (uint64_t i = 0; i < n_pages; i++) {
@@ -296,10 +370,10 @@ tm_status slabs_add(struct slabs *slabs, uint64_t address, uint64_t n_pages,
     return TM_OK;
 }
 
-uint64_t slabs_alloc(struct slabs *slabs, uint32_t cell_size, uint64_t size,
+uint64_t slabs_alloc(struct slabs *slabs, uint32_t kind, uint64_t size,
                      const struct heap_origin *origin)
 {
-    struct slab *slab = slabs->classes[class_of(cell_size)].first;
+    struct slab *slab = slabs->classes[class_of(kind)].first;
     uint32_t cell;
 
     if (slab == NULL) {
@@ -402,10 +476,10 @@ tm_status slabs_hear(struct slabs *slabs, const struct slabs_entry *entry)
                           entry->freed_line);
         return TM_OK;
     }
-    slab = cell_around(slabs, block->address, &cell);
+    slab = find_cell(slabs, block->address, &cell);
     if (slab == NULL || cell_address(slab, cell) != block->address ||
         slab->cells[cell].record.size > 0 || block->size == 0 ||
-        block->size + HEAP_REDZONE > cell_sizes[slab->class]) {
+        block->size + redzone_in(slab) > bytes_in(slab)) {
         return TM_EINVAL;
     }
     for (uint32_t i = slab->first_free; i != cell;
@@ -430,7 +504,7 @@ static int cell_is_valid(const struct slab *slab, const struct cell *cell)
         return record->label == NULL;
     }
     return record->label != NULL &&
-           record->size + HEAP_REDZONE <= cell_sizes[slab->class];
+           record->size + redzone_in(slab) <= bytes_in(slab);
 }
 
 /** S1 */

@@ -45,7 +45,7 @@ static tm_status release(struct slabs *slabs, uint64_t address,
 
 static uint64_t allocate(struct slabs *slabs, uint64_t size)
 {
-    return slabs_alloc(slabs, slabs_cell_size(size, 16), size, &origin);
+    return slabs_alloc(slabs, slabs_kind(size, 16), size, &origin);
 }
 
 /** Slabs with one of cells of that size. */
@@ -108,7 +108,7 @@ static void model_allocate(struct model *model)
 {
     struct heap_block *block = &model->blocks[model->n_blocks];
     const uint64_t size = 1 + random_below(HEAP_SMALL_MAX);
-    const uint32_t cell_size = slabs_cell_size(size, 16);
+    const uint32_t cell_size = slabs_kind(size, 16);
     uint64_t address;
 
     if (model->n_blocks == MODEL_BLOCKS) {
@@ -242,15 +242,15 @@ static void every_small_size_has_its_red_zone(void **state)
 {
     (void)state;
     for (uint64_t size = 1; size <= HEAP_SMALL_MAX; size++) {
-        const uint32_t cell_size = slabs_cell_size(size, 16);
+        const uint32_t cell_size = slabs_kind(size, 16);
 
-        assert_true(slabs_has_size(cell_size));
+        assert_true(slabs_has_kind(cell_size));
         assert_int_equal(cell_size % 16, 0);
         assert_true(cell_size >= size + HEAP_REDZONE);
         assert_true(cell_size <= size + HEAP_REDZONE + 16 + size / 4);
     }
-    assert_int_equal(slabs_cell_size(HEAP_SMALL_MAX + 1, 16), 0);
-    assert_int_equal(slabs_cell_size(UINT64_MAX, 16), 0);
+    assert_int_equal(slabs_kind(HEAP_SMALL_MAX + 1, 16), 0);
+    assert_int_equal(slabs_kind(UINT64_MAX, 16), 0);
 }
 
 static void cells_are_aligned_as_was_asked_for(void **state)
@@ -258,14 +258,14 @@ static void cells_are_aligned_as_was_asked_for(void **state)
     (void)state;
     for (uint32_t alignment = 16; alignment <= TM_PAGE_SIZE; alignment *= 2) {
         for (uint64_t size = 1; size < HEAP_SMALL_MAX; size++) {
-            const uint32_t cell_size = slabs_cell_size(size, alignment);
+            const uint32_t cell_size = slabs_kind(size, alignment);
 
             assert_int_equal(cell_size % alignment, 0);
             assert_true(cell_size > 0 || alignment > 16);
         }
     }
-    assert_int_equal(slabs_cell_size(50, 64), 64);
-    assert_int_equal(slabs_cell_size(1, 2048), 0);
+    assert_int_equal(slabs_kind(50, 64), 64);
+    assert_int_equal(slabs_kind(1, 2048), 0);
 }
 
 static void cells_lie_side_by_side(void **state)
@@ -277,6 +277,47 @@ static void cells_lie_side_by_side(void **state)
     assert_int_equal(allocate(slabs, 104), BASE + 112);
     assert_int_equal(allocate(slabs, 10), 0); // no slab has such cells
     slabs_free(slabs);
+}
+
+// Of 16 frames and 8 views: cells of 512 bytes.
+static void cells_of_a_grain_fill_frame_after_frame(void **state)
+{
+    const uint32_t kind = slabs_grain_kind(512);
+    struct slabs *slabs = slabs_new();
+    struct heap_block block;
+
+    (void)state;
+    assert_int_equal(slabs_cell_bytes(kind), 512);
+    assert_int_equal(slabs_cell_views(kind), 8);
+    assert_int_equal(slabs_add(slabs, BASE, 128, kind), TM_OK);
+    for (uint64_t i = 0; i < 128; i++) {
+        const uint64_t page = i % 8 * 16 + i / 8;
+        const uint64_t address = BASE + page * TM_PAGE_SIZE + i % 8 * 512;
+
+        assert_int_equal(slabs_alloc(slabs, kind, 512, &origin), address);
+        assert_int_equal(slabs_around(slabs, address + 511, &block), TM_OK);
+        assert_int_equal(block.address, address);
+        assert_int_equal(block.capacity, 512);
+        assert_int_equal(slabs_around(slabs, address + 512, &block),
+                         TM_ENOBLOCK);
+        assert_true(address % TM_PAGE_SIZE == 0 ||
+                    slabs_around(slabs, address - 1, &block) == TM_ENOBLOCK);
+    }
+    assert_int_equal(slabs_alloc(slabs, kind, 1, &origin), 0);
+    assert_true(slabs_is_valid(slabs));
+    slabs_free(slabs);
+}
+
+static void grains_are_powers_of_two_from_64_to_2048(void **state)
+{
+    (void)state;
+    for (uint64_t grain = 0; grain < 3 * UINT64_C(65536); grain++) {
+        const int is_good =
+            grain >= 64 && grain <= 2048 && (grain & (grain - 1)) == 0;
+
+        assert_int_equal(slabs_grain_kind(grain) != 0, is_good);
+    }
+    assert_int_equal(slabs_grain_kind(UINT64_MAX), 0);
 }
 
 static void a_slab_is_held_once(void **state)
@@ -420,6 +461,8 @@ int main(void)
         cmocka_unit_test(every_small_size_has_its_red_zone),
         cmocka_unit_test(cells_are_aligned_as_was_asked_for),
         cmocka_unit_test(cells_lie_side_by_side),
+        cmocka_unit_test(cells_of_a_grain_fill_frame_after_frame),
+        cmocka_unit_test(grains_are_powers_of_two_from_64_to_2048),
         cmocka_unit_test(a_slab_is_held_once),
         cmocka_unit_test(one_empty_slab_of_a_size_stays),
         cmocka_unit_test(a_freed_cell_is_used_again_last),

@@ -2,6 +2,16 @@
 // One memfd, two views of it. The application's view lies at fixed addresses
 // and is watched by the fault source; the runtime's view is ordinary memory, so
 // that serving a page or applying an update never faults.
+//
+// Pages that share a frame (mem/grain.h) are mapped to it in the application's view; the
+// runtime's has it once. The pager knows frames only: what it is told or asked of a page
+// it takes for the page's frame.
+//
+// V2 Bytes of a page that shares its frame come into the frame as it is: one that is in the
+//    swap file is brought in first, one that is being written there stays.
+// V3 A frame that goes is unmapped in all its views.
+// V4 The memory of shared frames goes back when their area ends, or by the pager, which
+//    asks the host about all pages that show one: nobody else gives it back for one page.
 #include "mem/space.h"
 
 #include <string.h>
@@ -222,7 +232,7 @@ void space_restore(struct space *space, page_no page, page_no n)
     }
 }
 
-void space_unmap(struct space *space, page_no page, page_no n)
+static void unmap_pages(struct space *space, page_no page, page_no n)
 {
     if (space->tracker != NULL) {
         lower(space, page, n, ACCESS_NONE);
@@ -231,14 +241,31 @@ void space_unmap(struct space *space, page_no page, page_no n)
     }
 }
 
+void space_unmap(struct space *space, page_no page, page_no n)
+{
+    const struct grain_area *area = space_grain(space, page);
+
+    unmap_pages(space, page, n);
+    for (unsigned view = 1; area != NULL && view < area->n_views; view++) {
+        unmap_pages(space, page + view * area->n_frames, n); // V3
+    }
+}
+
+// The kernel leaves alone what it sees mapped more than once.
 void space_page_out(struct space *space, page_no page, page_no n)
 {
+    if (space_grain(space, page) != NULL) {
+        return;
+    }
     memfd_page_out(&space->memfd, page * TM_PAGE_SIZE,
                    space_address(space, page), n * TM_PAGE_SIZE);
 }
 
 void space_page_in(struct space *space, page_no page, page_no n)
 {
+    if (space_grain(space, page) != NULL) {
+        return;
+    }
     memfd_page_in(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
 }
 
@@ -300,7 +327,7 @@ static void map_resident(struct space *space, page_no page, page_no n,
 static void show_run(struct space *space, page_no page, page_no n,
                      enum page_access access)
 {
-    if (space->source->brings_in) {
+    if (space->source->brings_in && space_grain(space, page) == NULL) {
         map_resident(space, page, n, access);
     } else {
         apply(space, page, n, access);
@@ -351,20 +378,53 @@ void space_keep_in_core(struct space *space, page_no page, page_no n,
     }
 }
 
+// The bytes of a page that shares its frame; others are there already, or in the swap file.
+static void fill_part(struct space *space, const struct grain_area *area,
+                      page_no page, const void *bytes)
+{
+    const struct page_part part = grain_part(area, page);
+
+    if (space->pager != NULL) {
+        pager_need(space->pager, page, 1); // V2
+        pager_note_made(space->pager, page, 1);
+    }
+    memfd_write(&space->memfd,
+                grain_frame(area, page) * TM_PAGE_SIZE + part.offset, bytes,
+                part.size);
+}
+
 void space_fill(struct space *space, page_no page, page_no n, const void *bytes)
 {
+    const struct grain_area *area = space_grain(space, page);
+
+    if (area != NULL) {
+        fill_part(space, area, page, bytes);
+        return;
+    }
     if (space->pager != NULL) {
         pager_note_made(space->pager, page, n);
     }
     memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, n * TM_PAGE_SIZE);
 }
 
-static void populate(struct space *space, page_no page, page_no n)
+static void populate_run(struct space *space, page_no page, page_no n)
 {
     if (space->pager != NULL) {
         pager_note_made(space->pager, page, n);
     }
     memfd_populate(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+}
+
+// Pages that share frames lie in no run with their frames.
+static void populate(struct space *space, page_no page, page_no n)
+{
+    if (space_grain(space, page) == NULL) {
+        populate_run(space, page, n);
+        return;
+    }
+    for (page_no at = page; at < page + n; at++) {
+        populate_run(space, space_frame(space, at), 1);
+    }
 }
 
 void space_populate(struct space *space, page_no page, page_no n)
@@ -387,10 +447,57 @@ void space_populate(struct space *space, page_no page, page_no n)
 
 void space_discard(struct space *space, page_no page, page_no n)
 {
+    if (space_grain(space, page) != NULL) {
+        return; // V4
+    }
     if (space->pager != NULL) {
         pager_note_gone(space->pager, page, n);
     }
     memfd_discard(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+}
+
+// Pages from the second view of an area on show this part of the memory.
+static void show_part(struct space *space, page_no page, page_no n,
+                      page_no shown)
+{
+    ensure_memory(memfd_map(&space->memfd, shown * TM_PAGE_SIZE,
+                            space_address(space, page),
+                            n * TM_PAGE_SIZE) == TM_OK);
+}
+
+static void watch_shown(struct space *space, const struct grain_area *area)
+{
+    const page_no n = area->n_frames * (area->n_views - 1);
+
+    ensure_memory(space->source->watch_again(
+                      space->watch,
+                      space_address(space, area->page + area->n_frames),
+                      n * TM_PAGE_SIZE) == TM_OK);
+}
+
+void space_share_frames(struct space *space, const struct grain_area *area)
+{
+    grain_add(&space->grain, area);
+    if (space->source == NULL || !space->heap_is_mapped) {
+        return;
+    }
+    for (unsigned view = 1; view < area->n_views; view++) {
+        show_part(space, area->page + view * area->n_frames, area->n_frames,
+                  area->page);
+    }
+    watch_shown(space, area);
+}
+
+void space_part_frames(struct space *space, page_no page)
+{
+    const struct grain_area area = grain_remove(&space->grain, page);
+
+    if (space->source == NULL || !space->heap_is_mapped) {
+        return;
+    }
+    show_part(space, page + area.n_frames, area.n_frames * (area.n_views - 1),
+              page + area.n_frames);
+    watch_shown(space, &area);
 }
 
 tm_status space_open(struct space *space, const struct fault_source *source,
@@ -442,5 +549,6 @@ void space_close(struct space *space)
         munmap(space->pages, space->n_pages * sizeof(struct page));
         space->pages = NULL;
     }
+    grain_release(&space->grain);
     twin_pool_release(&space->twins);
 }

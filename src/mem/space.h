@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "mem/grain.h"
 #include "mem/page.h"
 #include "mem/twin_pool.h"
 #include "os/fault_source.h"
@@ -50,6 +51,7 @@ struct space {
     page_no n_pages;
     int heap_is_mapped; ///< its addresses are the space's
     struct page *pages; ///< [n_pages]
+    struct grain grain; ///< of which pages several lie in a frame
     struct twin_pool twins;
     struct space_tracker *tracker; ///< NULL: uses are not tracked
     struct pager *pager;           ///< NULL: pages stay in memory
@@ -81,10 +83,49 @@ int space_find(const struct space *space, const void *address, page_no *page);
 /** Address of a page in the application's view. */
 char *space_address(const struct space *space, page_no page);
 
+/** The area of pages that share frames that a page is in; NULL: its frame is its own. */
+static inline const struct grain_area *space_grain(const struct space *space,
+                                                   page_no page)
+{
+    return __builtin_expect(space->grain.n > 0, 0)
+               ? grain_find(&space->grain, page)
+               : NULL;
+}
+
+/** The page whose memory it shows: nearly always itself. */
+static inline page_no space_frame(const struct space *space, page_no page)
+{
+    const struct grain_area *area = space_grain(space, page);
+
+    return area == NULL ? page : grain_frame(area, page);
+}
+
+/** The bytes of a page that are its own: nearly always all. */
+static inline struct page_part space_part(const struct space *space,
+                                          page_no page)
+{
+    const struct grain_area *area = space_grain(space, page);
+
+    return area == NULL ? (struct page_part){0, TM_PAGE_SIZE}
+                        : grain_part(area, page);
+}
+
+/**
+ * Have pages share frames from now on: mem/grain.h. None of them exists or has access.
+ *
+ * @param area  not beside pages that do already; without memory for it, or mappings,
+ *              the process ends with a clear line (exit code 71)
+ */
+void space_share_frames(struct space *space, const struct grain_area *area);
+
+/** The pages of the area that begins here have frames of their own again; none has access.
+ * What the frames held is left to space_discard(). */
+void space_part_frames(struct space *space, page_no page);
+
 /** Where its bytes are in the runtime's view, if they are in memory. */
 static inline char *space_place(const struct space *space, page_no page)
 {
-    return space->memfd.runtime + page * TM_PAGE_SIZE;
+    return space->memfd.runtime + space_frame(space, page) * TM_PAGE_SIZE;
 }
 
 /** What space_bytes() does if there is a pager: a page that is out comes in, which
@@ -132,7 +173,7 @@ void space_page_out(struct space *space, page_no page, page_no n);
 /** Have the kernel begin to read n pages from there. */
 void space_page_in(struct space *space, page_no page, page_no n);
 
-/** For the pager: unmap n pages, whose access stays. */
+/** For the pager: unmap n pages, whose access stays, and with a frame all that show it. */
 void space_unmap(struct space *space, page_no page, page_no n);
 
 /** Pages that may come to be in memory now without more than the budget;
@@ -167,14 +208,16 @@ static inline void space_changed(struct space *space, page_no page,
 void space_keep_in_core(struct space *space, page_no page, page_no n,
                         unsigned *n_runs);
 
-/** Write n whole pages, making them exist. @param bytes  of all of them */
+/** Write n whole pages, making them exist.
+ * @param bytes  of all of them; of one that shares its frame, its own, and n is 1 */
 void space_fill(struct space *space, page_no page, page_no n,
                 const void *bytes);
 
 /** Make n pages exist, zero where they did not. */
 void space_populate(struct space *space, page_no page, page_no n);
 
-/** Give the memory of n pages back; they read as zero. Access must be none. */
+/** Give the memory of n pages back; they read as zero. Access must be none. What shares a
+ * frame keeps it, and its bytes. */
 void space_discard(struct space *space, page_no page, page_no n);
 
 #endif

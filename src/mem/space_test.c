@@ -283,6 +283,125 @@ static void addresses_in_use_are_refused(void **state)
     space_close(&space);
 }
 
+// ---- pages that share frames
+
+// Sixteen pages of four frames, a byte of their own each.
+static void share_four_frames(page_no first)
+{
+    space_share_frames(&space, &(struct grain_area){first, 4, 4});
+    for (page_no page = first; page < first + 16; page++) {
+        const char bytes[1024] = {(char)(page - first), 5};
+
+        space_fill(&space, page, 1, bytes);
+    }
+}
+
+static volatile char *own_byte(page_no page)
+{
+    return space_address(&space, page) + space_part(&space, page).offset;
+}
+
+static void check_sharing(const struct fault_source *source)
+{
+    page_no first;
+
+    open_some(source, 0);
+    first = space.heap_page + 3;
+    share_four_frames(first);
+    n_traps = 0;
+    to_allow = ACCESS_WRITE;
+    for (page_no page = first; page < first + 16; page++) {
+        assert_int_equal(*own_byte(page), page - first);
+        assert_int_equal(own_byte(page)[1], 5);
+    }
+    assert_int_equal(n_traps, 16); // each by itself
+    *own_byte(first + 6) = 42;
+    space_set_access(&space, first + 2, 1, ACCESS_NONE);
+    to_allow = ACCESS_READ;
+    *own_byte(first + 6) = 43; // the same frame
+    assert_int_equal(n_traps, 16);
+    assert_int_equal(*own_byte(first + 2), 2);
+    assert_int_equal(n_traps, 17);
+    assert_int_equal(space_place(&space, first + 6)[1024], 43);
+    assert_ptr_equal(space_place(&space, first + 6),
+                     space_place(&space, first + 2));
+    space_unmap(&space, first + 2, 1); // V3
+    for (page_no page = first + 2; page < first + 16; page += 4) {
+        to_allow = space.pages[page].access;
+        (void)*own_byte(page);
+    }
+    assert_int_equal(n_traps, 21);
+    space_close(&space);
+}
+
+static void pages_of_a_frame_are_protected_apart_userfaultfd(void **state)
+{
+    (void)state;
+    check_sharing(&fault_userfaultfd);
+}
+
+static void pages_of_a_frame_are_protected_apart_mprotect(void **state)
+{
+    (void)state;
+    check_sharing(&fault_mprotect);
+}
+
+static void check_parting(const struct fault_source *source)
+{
+    page_no first;
+
+    open_some(source, 0);
+    first = space.heap_page + 3;
+    for (int round = 0; round < 2; round++) {
+        share_four_frames(first);
+        to_allow = ACCESS_WRITE;
+        assert_int_equal(*own_byte(first + 15), 15);
+        space_set_access(&space, first, 16, ACCESS_NONE);
+        space_part_frames(&space, first);
+        space_discard(&space, first, 16);
+        space_populate(&space, first, 16);
+        n_traps = 0;
+        for (page_no page = first; page < first + 16; page++) {
+            assert_int_equal(*own_byte(page), 0);
+            *own_byte(page) = (char)(page - first + 1);
+        }
+        assert_int_equal(n_traps, 16);
+        for (page_no page = first; page < first + 16; page++) {
+            assert_int_equal(space_bytes(&space, page)[0], page - first + 1);
+        }
+        space_set_access(&space, first, 16, ACCESS_NONE);
+        space_discard(&space, first, 16);
+    }
+    space_close(&space);
+}
+
+static void parted_pages_have_frames_of_their_own_userfaultfd(void **state)
+{
+    (void)state;
+    check_parting(&fault_userfaultfd);
+}
+
+static void parted_pages_have_frames_of_their_own_mprotect(void **state)
+{
+    (void)state;
+    check_parting(&fault_mprotect);
+}
+
+static void a_frame_is_given_back_for_none_of_its_pages(void **state)
+{
+    page_no first;
+
+    (void)state;
+    assert_int_equal(space_open(&space, NULL, NULL, 0, HEAP_SIZE), TM_OK);
+    first = space.heap_page;
+    share_four_frames(first);
+    space_discard(&space, first + 1, 1); // V4
+    assert_int_equal(space_place(&space, first + 5)[1024], 5);
+    space_populate(&space, first + 9, 1); // changes nothing
+    assert_int_equal(space_place(&space, first + 5)[1024], 5);
+    space_close(&space);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +413,11 @@ int main(void)
         cmocka_unit_test(addresses_and_numbers_of_pages_correspond),
         cmocka_unit_test(discarded_pages_read_as_zero),
         cmocka_unit_test(addresses_in_use_are_refused),
+        cmocka_unit_test(pages_of_a_frame_are_protected_apart_userfaultfd),
+        cmocka_unit_test(pages_of_a_frame_are_protected_apart_mprotect),
+        cmocka_unit_test(parted_pages_have_frames_of_their_own_userfaultfd),
+        cmocka_unit_test(parted_pages_have_frames_of_their_own_mprotect),
+        cmocka_unit_test(a_frame_is_given_back_for_none_of_its_pages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,7 @@ const struct fault_source fault_mprotect = {
     .is_available = is_available,
     .open = open_watch,
     .add = add,
+    .watch_again = add,
     .allow_read = allow_read,
     .allow_write = allow_write,
     .deny = deny,

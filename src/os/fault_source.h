@@ -37,6 +37,12 @@ struct fault_source {
      * @return TM_OK, TM_ESYSTEM (logged) */
     tm_status (*add)(struct fault_watch *watch, char *start, size_t size);
 
+    /** What is mapped at a part of a watched range has been replaced, by mappings of the
+     * same memfd: every access faults from now on there too. Nothing was allowed.
+     * @return TM_OK, TM_ESYSTEM (logged) */
+    tm_status (*watch_again)(struct fault_watch *watch, char *start,
+                             size_t size);
+
     /** Allow reads; writes fault. Valid from any state: absent pages are mapped,
      * writable ones are protected, and when it returns no processor can write
      * any more. The memfd's pages must exist (have been written) for absent

@@ -174,9 +174,26 @@ static tm_status open_watch(struct fault_watch **watch)
     return TM_OK;
 }
 
+static tm_status watch_again(struct fault_watch *watch, char *start,
+                             size_t size)
+{
+    if (register_range(watch->fd, start, size) != 0) {
+        log_error("cannot watch %zu bytes at %p: %m", size, (void *)start);
+        return TM_ESYSTEM;
+    }
+    // What was mapped before would stay accessible.
+    if (madvise(start, size, MADV_DONTNEED) != 0 &&
+        madvise(start, size, MADV_DONTNEED_LOCKED) != 0) {
+        log_error("cannot unmap %zu bytes at %p: %m", size, (void *)start);
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
+
 static tm_status add(struct fault_watch *watch, char *start, size_t size)
 {
     struct area *area = &watch->areas[watch->n_areas];
+    tm_status status;
     void *hints;
 
     ensure(watch->n_areas < MAX_AREAS);
@@ -186,23 +203,14 @@ static tm_status add(struct fault_watch *watch, char *start, size_t size)
         log_error("no memory to watch %zu bytes: %m", size);
         return TM_ENOMEM;
     }
-    if (register_range(watch->fd, start, size) != 0) {
-        log_error("cannot watch %zu bytes at %p: %m", size, (void *)start);
-        goto unmap_hints;
-    }
-    // What was mapped before would stay accessible.
-    if (madvise(start, size, MADV_DONTNEED) != 0 &&
-        madvise(start, size, MADV_DONTNEED_LOCKED) != 0) {
-        log_error("cannot unmap %zu bytes at %p: %m", size, (void *)start);
-        goto unmap_hints;
+    status = watch_again(watch, start, size);
+    if (status != TM_OK) {
+        munmap(hints, size / PAGE);
+        return status;
     }
     *area = (struct area){.start = start, .size = size, .hints = hints};
     watch->n_areas++;
     return TM_OK;
-
-unmap_hints:
-    munmap(hints, size / PAGE);
-    return TM_ESYSTEM;
 }
 
 static _Noreturn void give_up(const char *what, const char *page)
@@ -365,6 +373,7 @@ const struct fault_source fault_userfaultfd = {
     .is_available = is_available,
     .open = open_watch,
     .add = add,
+    .watch_again = watch_again,
     .allow_read = allow_read,
     .allow_write = allow_write,
     .deny = deny,

@@ -74,11 +74,31 @@ static int has_free_pages(const struct engine *engine,
     return below == NULL || below->page + below->n_pages <= extent->page;
 }
 
-// A slab has cells of a size that there is, and a holder.
-static int has_good_cells(const struct extent *extent)
+// A slab has cells of a kind that there is, and a holder.
+static int has_good_cells(const struct engine *engine,
+                          const struct extent *extent)
 {
-    return extent->cell_size == 0 || (extent->placement == TM_ON_NODE &&
-                                      slabs_has_size(extent->cell_size));
+    if (extent->cell_kind == 0) {
+        return 1;
+    }
+    return extent->placement == TM_ON_NODE &&
+           slabs_has_kind(extent->cell_kind) &&
+           extent->n_pages % slabs_cell_views(extent->cell_kind) == 0 &&
+           (!(extent->cell_kind & CELL_GRAIN) ||
+            protocols_have_grain(engine->protocols, extent->protocol));
+}
+
+static void share_frames(struct engine *engine, const struct extent *extent)
+{
+    if (extent->cell_kind & CELL_GRAIN) {
+        const uint32_t n_views = slabs_cell_views(extent->cell_kind);
+
+        space_share_frames(
+            engine->space,
+            &(struct grain_area){.page = extent->page,
+                                 .n_frames = extent->n_pages / n_views,
+                                 .n_views = n_views});
+    }
 }
 
 // @return TM_OK and the extent is there, TM_EWIRE
@@ -92,12 +112,13 @@ static tm_status add_extent(struct engine *engine, struct extent *extent,
         extent->size > extent->n_pages * TM_PAGE_SIZE ||
         protocol_by_id(engine->protocols, extent->protocol) == NULL ||
         extent->placement > TM_ON_NODE || extent->sharing > TM_REDUCTION ||
-        extent->on_node >= TM_MAX_NODES || !has_good_cells(extent)) {
+        extent->on_node >= TM_MAX_NODES || !has_good_cells(engine, extent)) {
         return TM_EWIRE;
     }
     copy_text(extent->name, sizeof extent->name, name.name);
     copy_text(extent->file, sizeof extent->file, name.file);
     extent_insert(engine, extent);
+    share_frames(engine, extent);
     return TM_OK;
 }
 
@@ -113,7 +134,7 @@ static tm_status receive_new(struct engine *engine,
         .placement = (tm_placement)extent_new->placement,
         .sharing = (tm_sharing)extent_new->sharing,
         .on_node = extent_new->on_node,
-        .cell_size = extent_new->cell_size,
+        .cell_kind = extent_new->cell_kind,
         .serial = extent_new->token,
         .line = extent_new->line,
     };
@@ -138,7 +159,7 @@ static tm_status receive_is(struct engine *engine,
         .placement = (tm_placement)is->placement,
         .sharing = (tm_sharing)is->sharing,
         .on_node = is->on_node,
-        .cell_size = is->cell_size,
+        .cell_kind = is->cell_kind,
         .serial = is->serial,
         .line = is->line,
         .is_open = 1,
@@ -163,7 +184,7 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
         .placement = (uint8_t)extent->placement,
         .sharing = (uint8_t)extent->sharing,
         .on_node = extent->on_node,
-        .cell_size = extent->cell_size,
+        .cell_kind = extent->cell_kind,
         .line = extent->line,
     };
     wire_put_block_name(&writer,
@@ -276,6 +297,9 @@ static tm_status receive_gone(struct engine *engine,
     bases_forget(engine, extent);
     pinning_forget(engine, extent);
     deny_all(engine, extent);
+    if (extent->cell_kind & CELL_GRAIN) {
+        space_part_frames(engine->space, extent->page);
+    }
     space_discard(engine->space, extent->page, extent->n_pages);
     for (page_no at = extent->page; at < extent->page + extent->n_pages; at++) {
         if (!is_forgotten(page_of(engine, at))) {
@@ -469,16 +493,19 @@ static const char *file_tail(const char *file)
 }
 
 // In which cells does the block lie? 0: with a protocol, a placement or a sharing it starts
-// on a page of its own, as does what is no small block.
-static uint32_t cell_size_of(uint64_t size, const tm_alloc_attr *attr)
+// on a page of its own, as does what is no small block; unless it has a grain.
+static uint32_t cell_kind_of(uint64_t size, const tm_alloc_attr *attr)
 {
+    if (attr->grain > 0) {
+        return slabs_grain_kind(attr->grain);
+    }
     if (size == 0 || attr->protocol != TM_PROTOCOL_DEFAULT ||
         attr->placement != TM_FIRST_TOUCH ||
         attr->sharing != TM_SHARING_DEFAULT) {
         return 0;
     }
-    return slabs_cell_size(
-        size, attr->alignment < 16 ? 16 : (uint32_t)attr->alignment);
+    return slabs_kind(size,
+                      attr->alignment < 16 ? 16 : (uint32_t)attr->alignment);
 }
 
 static void ask_for_block(struct engine *engine, uint64_t size,
@@ -512,13 +539,13 @@ void engine_alloc(struct engine *engine, uint64_t size,
 {
     static const tm_alloc_attr none;
     const tm_alloc_attr *use = attr == NULL ? &none : attr;
-    const uint32_t cell_size = cell_size_of(size, use);
+    const uint32_t cell_kind = cell_kind_of(size, use);
     char name[32];
     const struct heap_origin origin = {name, file_tail(file), (uint32_t)line};
 
     copy_text(name, sizeof name, use->name);
-    if (cell_size > 0) {
-        small_blocks_alloc(engine, cell_size, size, &origin, waiter);
+    if (cell_kind > 0) {
+        small_blocks_alloc(engine, cell_kind, size, &origin, waiter);
     } else {
         ask_for_block(engine, size, use, &origin, waiter);
     }

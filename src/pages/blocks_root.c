@@ -121,7 +121,7 @@ static void announce_extent(struct engine *engine, node_id from,
         .placement = ask->placement,
         .sharing = ask->sharing,
         .on_node = ask->on_node,
-        .cell_size = ask->cell_size,
+        .cell_kind = ask->cell_kind,
         .line = block->line,
     };
     wire_put_block_name(&writer,
@@ -137,9 +137,12 @@ static int is_good_request(const struct engine *engine, node_id from,
                NULL &&
            ask->placement <= TM_ON_NODE && ask->sharing <= TM_REDUCTION &&
            ask->on_node < engine->port->roster.n_ids &&
-           (ask->cell_size == 0 ||
-            (slabs_has_size(ask->cell_size) && ask->on_node == from &&
-             ask->placement == TM_ON_NODE));
+           (ask->cell_kind == 0 ||
+            (slabs_has_kind(ask->cell_kind) && ask->on_node == from &&
+             ask->placement == TM_ON_NODE &&
+             (!(ask->cell_kind & CELL_GRAIN) ||
+              protocols_have_grain(engine->protocols,
+                                   (tm_protocol)ask->protocol))));
 }
 
 /** A block, or a slab: smaller if that is all there is. */
@@ -151,15 +154,16 @@ static tm_status take_pages(struct engine *engine,
 {
     static const struct heap_origin of_slabs = {.name = "small blocks"};
     const struct heap_origin origin = {name->name, name->file, ask->line};
-    const uint64_t room = heap_room(engine->heap);
+    const uint32_t n_views = slabs_cell_views(ask->cell_kind);
+    const uint64_t room = heap_room(engine->heap) / n_views;
 
-    if (ask->cell_size == 0) {
+    if (ask->cell_kind == 0) {
         return heap_alloc(engine->heap, ask->size, &origin, block, extent);
     }
     return room == 0 ? TM_ENOMEM
                      : heap_alloc(engine->heap,
                                   (room < SLAB_PAGES ? room : SLAB_PAGES) *
-                                      TM_PAGE_SIZE,
+                                      n_views * TM_PAGE_SIZE,
                                   &of_slabs, block, extent);
 }
 
@@ -197,7 +201,7 @@ static void note_holder(struct engine *engine, const struct heap_extent *closed)
 {
     const struct extent *extent = extent_at(engine, closed->page);
 
-    if (extent != NULL && extent->cell_size > 0) {
+    if (extent != NULL && extent->cell_kind > 0) {
         note_last_holder(engine, closed, extent->on_node);
     }
 }

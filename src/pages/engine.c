@@ -131,6 +131,13 @@ static int have_owners(const struct engine *engine, page_no page, page_no n)
     return extent_has(engine, page, n) && !engine_needs_lock(engine, page);
 }
 
+// So many bytes are all that are its own.
+static int has_contents(const struct engine *engine, page_no page,
+                        uint32_t body_size)
+{
+    return body_size == space_part(engine->space, page).size;
+}
+
 static int are_good_pages(const struct engine *engine,
                           const struct message *message)
 {
@@ -138,7 +145,8 @@ static int are_good_pages(const struct engine *engine,
     const unsigned n = page_batch_read(message, pages);
 
     for (unsigned i = 0; i < n; i++) {
-        if (!have_owners(engine, pages[i].u.page.page, 1)) {
+        if (!have_owners(engine, pages[i].u.page.page, 1) ||
+            !has_contents(engine, pages[i].u.page.page, pages[i].body_size)) {
             return 0;
         }
     }
@@ -159,11 +167,13 @@ static int names_good_pages(const struct engine *engine,
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
                have_owners(engine, message->u.fetch.page,
                            message->u.fetch.count) &&
+               (message->u.fetch.count == 1 ||
+                space_grain(engine->space, message->u.fetch.page) == NULL) &&
                !fetch_has_lost_owner(engine, message->u.fetch.page);
     case MESSAGE_page:
         return have_owners(engine, message->u.page.page, 1) &&
                (!(message->u.page.flags & PAGE_WITH_CONTENTS) ||
-                message->body_size == TM_PAGE_SIZE);
+                has_contents(engine, message->u.page.page, message->body_size));
     case MESSAGE_pages:
         return are_good_pages(engine, message);
     case MESSAGE_fetch_done:
@@ -178,7 +188,8 @@ static int names_good_pages(const struct engine *engine,
         return !engine_needs_lock(engine, message->u.atomic.page);
     case MESSAGE_page_given:
         return have_owners(engine, message->u.page_given.page, 1) &&
-               message->body_size == TM_PAGE_SIZE;
+               has_contents(engine, message->u.page_given.page,
+                            message->body_size);
     default:
         return 1; // bodies are checked where they are read
     }

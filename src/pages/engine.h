@@ -55,9 +55,10 @@ struct extent {
     tm_sharing sharing;
     const struct protocol *row; ///< its protocol's: extent_insert() sets it
     node_id on_node;            ///< of a slab: its holder
-    uint32_t cell_size;  ///< of a slab of small blocks; 0: it is one block
-    uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
-    uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
+    uint32_t
+        cell_kind;   ///< of a slab of small blocks (mem/slabs.h); 0: one block
+    uint32_t serial; ///< unique among all extents of the run; 0: TM_SHARED
+    uint8_t is_open; ///< all nodes know it: B3 in blocks.c
     uint8_t is_closed;   ///< being freed: faults are errors
     uint32_t n_fetching; ///< pages of it that are being fetched
     uint32_t n_away; ///< that this node has given away with their ownership,
@@ -250,6 +251,11 @@ void engine_keep_in_core(struct engine *engine);
 /** Are loads and stores of that block as on one machine, so that they order threads, and
  * atomic instructions work? */
 int engine_is_coherent(const struct engine *engine, page_no page);
+
+/** The protocol of a block with a grain for which this one is wanted.
+ * @return TM_PROTOCOL_DEFAULT: there is none, such a block has no grain */
+tm_protocol engine_grain_protocol(const struct engine *engine,
+                                  tm_protocol wanted);
 
 /** May the pages of that block be used with a lock only? */
 int engine_needs_lock(const struct engine *engine, page_no page);

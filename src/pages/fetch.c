@@ -76,8 +76,9 @@ static unsigned clip_group(const struct engine *engine,
     page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
     unsigned n = 1;
 
-    if (page_of(engine, page)->state != PAGE_ABSENT) {
-        return 1; // an upgrade
+    if (page_of(engine, page)->state != PAGE_ABSENT ||
+        space_grain(engine->space, page) != NULL) {
+        return 1; // an upgrade; or one of many blocks
     }
     end = block_end < end ? block_end : end;
     while (n < group && n < room && page + n < end &&
@@ -185,6 +186,7 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
 {
     struct page *page = page_of(engine, page_number);
     struct message message = {.type = MESSAGE_page};
+    const char *bytes;
 
     if (is_subscribed) {
         copyset_add(engine, page, to);
@@ -198,10 +200,9 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
         .moves = page->moves,
     };
     // What is released: see protocols.md on why not the page.
-    message.body = page->state == PAGE_DIRTY
-                       ? page->twin
-                       : space_bytes(engine->space, page_number);
-    message.body_size = TM_PAGE_SIZE;
+    bytes = page->state == PAGE_DIRTY ? page->twin
+                                      : space_bytes(engine->space, page_number);
+    page_put_bytes(engine, page_number, bytes, &message);
     steps_sent(engine, page_number, STEP_SENT_COPY, to);
     send_page(engine, to, &message);
 }
@@ -226,8 +227,8 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     };
     if (with_contents) {
         message.u.page.flags |= PAGE_WITH_CONTENTS;
-        message.body = space_bytes(engine->space, page_number);
-        message.body_size = TM_PAGE_SIZE;
+        page_put_bytes(engine, page_number,
+                       space_bytes(engine->space, page_number), &message);
     }
     steps_sent(engine, page_number, STEP_SENT_AWAY, to);
     send_page(engine, to, &message);

@@ -101,6 +101,15 @@ int copyset_is_only(const struct page *page, node_id node)
 
 // ---- what is seen of it
 
+void page_put_bytes(const struct engine *engine, page_no page,
+                    const char *bytes, struct message *message)
+{
+    const struct page_part part = space_part(engine->space, page);
+
+    message->body = bytes + part.offset;
+    message->body_size = part.size;
+}
+
 void engine_discard_now(struct engine *engine)
 {
     if (engine->discard_n > 0) {

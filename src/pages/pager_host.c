@@ -13,9 +13,9 @@ static int is_idle(const struct page *page)
            page->deferred == NULL;
 }
 
-static enum page_fate fate(void *owner, page_no page_number)
+static enum page_fate fate_of_page(const struct engine *engine,
+                                   page_no page_number)
 {
-    const struct engine *engine = owner;
     const struct page *page = page_of(engine, page_number);
 
     if (!is_idle(page) || page->twin != NULL || page->updates_pending || // L2
@@ -28,6 +28,37 @@ static enum page_fate fate(void *owner, page_no page_number)
     return page->is_owner || page->state == PAGE_BOUND || engine->keeps_copies
                ? FATE_SWAP
                : FATE_DROP;
+}
+
+// Pages that share a frame go together: it stays for one that has to, and is of no use
+// only if all are absent. Copies among them go to the swap file like others.
+static enum page_fate fate_of_frame(const struct engine *engine,
+                                    const struct grain_area *area,
+                                    page_no frame)
+{
+    enum page_fate fate = FATE_DISCARD;
+
+    for (unsigned view = 0; view < area->n_views; view++) {
+        const enum page_fate one =
+            fate_of_page(engine, frame + view * area->n_frames);
+
+        if (one == FATE_STAY) {
+            return FATE_STAY;
+        }
+        if (one != FATE_DISCARD) {
+            fate = FATE_SWAP;
+        }
+    }
+    return fate;
+}
+
+static enum page_fate fate(void *owner, page_no page_number)
+{
+    const struct engine *engine = owner;
+    const struct grain_area *area = space_grain(engine->space, page_number);
+
+    return area == NULL ? fate_of_page(engine, page_number)
+                        : fate_of_frame(engine, area, page_number);
 }
 
 static void drop(void *owner, page_no page_number)

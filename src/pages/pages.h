@@ -189,6 +189,8 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 // ---- protocols.c
 /** Of the extent that a page is in, or else the default. */
 const struct protocol *protocol_of(const struct engine *engine, page_no page);
+/** May blocks of this protocol have a grain? Any number may be asked for. */
+int protocols_have_grain(const struct protocols *protocols, tm_protocol id);
 /* Each slot of all bases. */
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);
@@ -225,6 +227,9 @@ void copyset_remove(struct engine *engine, struct page *page, node_id node);
 void copyset_clear(struct engine *engine, struct page *page);
 int copyset_is_empty(const struct page *page);
 int copyset_is_only(const struct page *page, node_id node);
+/** The contents of a message: of a page's bytes those that are its own. */
+void page_put_bytes(const struct engine *engine, page_no page,
+                    const char *bytes, struct message *message);
 void engine_discard_later(struct engine *engine, page_no page);
 void engine_discard_now(struct engine *engine);
 /** Map a page that has come: at once if a thread waits for it, else together with

@@ -35,7 +35,7 @@ static unsigned row_of(struct places *places, const struct extent *extent)
         place->line = extent->line;
         memcpy(place->name, extent->name, sizeof place->name);
         memcpy(place->file, extent->file, sizeof place->file);
-        if (extent->cell_size > 0 && place->name[0] == '\0') {
+        if (extent->cell_kind > 0 && place->name[0] == '\0') {
             snprintf(place->name, sizeof place->name, "small blocks");
         }
     }

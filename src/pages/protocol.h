@@ -111,6 +111,9 @@ struct protocol {
     /** Loads and stores are as on one machine: they order what the program does, and
      * processors' atomic instructions work. */
     int is_coherent;
+    /** It looks at no bytes of a page but its own, so its pages may share frames
+     * (mem/grain.h): blocks may have a grain. */
+    int has_grain;
 
     /** A thread here is about to write to a page that is here. May it not, by what the
      * program has said of the block? NULL: it may. */

@@ -28,6 +28,29 @@ int engine_is_coherent(const struct engine *engine, page_no page)
     return protocol_of(engine, page)->is_coherent;
 }
 
+int protocols_have_grain(const struct protocols *protocols, tm_protocol id)
+{
+    const struct protocol *protocol = protocol_by_id(protocols, id);
+
+    return protocol != NULL && protocol->has_grain;
+}
+
+tm_protocol engine_grain_protocol(const struct engine *engine,
+                                  tm_protocol wanted)
+{
+    const struct protocols *protocols = engine->protocols;
+
+    for (unsigned i = 0; i < protocols->n; i++) {
+        const struct protocol *row = protocols->rows[i];
+
+        if (row->has_grain &&
+            (wanted == TM_PROTOCOL_DEFAULT || wanted == row->id)) {
+            return row->id;
+        }
+    }
+    return TM_PROTOCOL_DEFAULT;
+}
+
 int engine_needs_lock(const struct engine *engine, page_no page)
 {
     return protocol_of(engine, page)->admit != NULL;

@@ -161,8 +161,8 @@ static void give(struct engine *engine, page_no page_number)
         message.u.page_given.copies2 = page->copyset->words[2];
         message.u.page_given.copies3 = page->copyset->words[3];
     }
-    message.body = space_bytes(engine->space, page_number);
-    message.body_size = TM_PAGE_SIZE;
+    page_put_bytes(engine, page_number, space_bytes(engine->space, page_number),
+                   &message);
     port_send(engine->port, heir, &message);
     engine->stats.pages_served++;
     page->state = PAGE_ABSENT;

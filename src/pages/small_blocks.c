@@ -59,7 +59,7 @@ struct wanted {
     struct wanted *next;
     struct waiter *waiter;
     uint64_t size;
-    uint32_t cell_size;
+    uint32_t cell_kind;
     uint32_t line;
     char name[32];
     char file[64];
@@ -70,7 +70,7 @@ struct slab_request {
     struct waiter waiter; ///< first: found from it
     struct slab_request *next;
     struct engine *engine;
-    uint32_t cell_size;
+    uint32_t cell_kind;
 };
 
 /** A cell of another's slab, freed. */
@@ -109,7 +109,7 @@ const struct extent *small_blocks_slab(const struct engine *engine,
             : extent_find(engine,
                           space->heap_page + (address - base) / TM_PAGE_SIZE);
 
-    return extent != NULL && extent->cell_size > 0 && !extent->is_closed
+    return extent != NULL && extent->cell_kind > 0 && !extent->is_closed
                ? extent
                : NULL;
 }
@@ -125,35 +125,40 @@ int engine_cell(const struct engine *engine, uint64_t address, uint64_t *start,
 {
     const struct extent *slab = small_blocks_slab(engine, address);
     uint64_t first;
+    uint64_t cell;
 
     if (slab == NULL) {
         return 0;
     }
     first = address_of(engine, slab->page);
-    *size = slab->cell_size;
-    *start = address - (address - first) % slab->cell_size;
+    *size = slabs_cell_bytes(slab->cell_kind);
+    if (!slabs_cell_around(slab->cell_kind, slab->n_pages, address - first,
+                           &cell)) {
+        return 0;
+    }
+    *start = first + slabs_cell_offset(slab->cell_kind, slab->n_pages, cell);
     return *start + *size <= first + slab->n_pages * TM_PAGE_SIZE;
 }
 
 // ---- allocating
 
 static struct slab_request *find_request(const struct engine *engine,
-                                         uint32_t cell_size)
+                                         uint32_t cell_kind)
 {
     struct slab_request *request = engine->small->requests;
 
-    while (request != NULL && request->cell_size != cell_size) {
+    while (request != NULL && request->cell_kind != cell_kind) {
         request = request->next;
     }
     return request;
 }
 
 // The oldest that needs a cell of this size. @return where it is linked
-static struct wanted **find_wanted(struct engine *engine, uint32_t cell_size)
+static struct wanted **find_wanted(struct engine *engine, uint32_t cell_kind)
 {
     struct wanted **link = &engine->small->wanted;
 
-    while (*link != NULL && (*link)->cell_size != cell_size) {
+    while (*link != NULL && (*link)->cell_kind != cell_kind) {
         link = &(*link)->next;
     }
     return link;
@@ -164,40 +169,48 @@ static void end_wanted(struct wanted **link, tm_status status, uint64_t address)
     struct wanted *wanted = *link;
 
     *link = wanted->next;
-    wanted->waiter->result2 = wanted->cell_size;
+    wanted->waiter->result2 = slabs_cell_bytes(wanted->cell_kind);
     waiter_wake(wanted->waiter, status, address);
     free(wanted);
 }
 
 static tm_status hold_slab(struct engine *engine, uint64_t address,
-                           uint32_t cell_size)
+                           uint32_t cell_kind)
 {
     const struct extent *slab = small_blocks_slab(engine, address);
 
-    if (slab == NULL || slab->cell_size != cell_size ||
+    if (slab == NULL || slab->cell_kind != cell_kind ||
         slab->on_node != engine->port->self ||
         address_of(engine, slab->page) != address) {
         return TM_EINVAL;
     }
-    return slabs_add(engine->small->slabs, address, slab->n_pages, cell_size);
+    return slabs_add(engine->small->slabs, address, slab->n_pages, cell_kind);
 }
 
-static void serve_wanted(struct engine *engine, uint32_t cell_size);
+static void serve_wanted(struct engine *engine, uint32_t cell_kind);
 
 static void slab_has_come(struct waiter *waiter)
 {
     struct slab_request *request = (struct slab_request *)waiter;
     struct engine *engine = request->engine;
-    const uint32_t cell_size = request->cell_size;
-    struct wanted **wanted = find_wanted(engine, cell_size);
+    const uint32_t cell_kind = request->cell_kind;
+    struct wanted **wanted = find_wanted(engine, cell_kind);
 
     list_remove(engine->small->requests, request);
     if (waiter->status != TM_OK ||
-        hold_slab(engine, waiter->result, cell_size) != TM_OK) {
+        hold_slab(engine, waiter->result, cell_kind) != TM_OK) {
         end_wanted(wanted, TM_ENOMEM, 0); // said by the root
     }
     free(request);
-    serve_wanted(engine, cell_size);
+    serve_wanted(engine, cell_kind);
+}
+
+static tm_protocol protocol_of_cells(const struct engine *engine,
+                                     uint32_t cell_kind)
+{
+    return cell_kind & CELL_GRAIN
+               ? engine_grain_protocol(engine, TM_PROTOCOL_DEFAULT)
+               : TM_PROTOCOL_DEFAULT;
 }
 
 static void ask_for_slab(struct engine *engine, const struct wanted *wanted)
@@ -210,7 +223,7 @@ static void ask_for_slab(struct engine *engine, const struct wanted *wanted)
     ensure_memory(request != NULL);
     request->waiter.wake = slab_has_come;
     request->engine = engine;
-    request->cell_size = wanted->cell_size;
+    request->cell_kind = wanted->cell_kind;
     list_push(engine->small->requests, request);
     wire_put_block_name(&writer,
                         &(struct wire_block_name){wanted->name, wanted->file});
@@ -218,49 +231,50 @@ static void ask_for_slab(struct engine *engine, const struct wanted *wanted)
     message.u.alloc_ask = (struct message_alloc_ask){
         .token = engine_await(engine, &request->waiter, MESSAGE_alloc_done),
         .size = wanted->size,
+        .protocol = (uint8_t)protocol_of_cells(engine, wanted->cell_kind),
         .placement = TM_ON_NODE,
         .on_node = engine->port->self,
         .line = wanted->line,
-        .cell_size = wanted->cell_size,
+        .cell_kind = wanted->cell_kind,
     };
     port_send(engine->port, 0, &message);
 }
 
 // As long as there is room; then a slab is asked for.
-static void serve_wanted(struct engine *engine, uint32_t cell_size)
+static void serve_wanted(struct engine *engine, uint32_t cell_kind)
 {
-    struct wanted **link = find_wanted(engine, cell_size);
+    struct wanted **link = find_wanted(engine, cell_kind);
 
     while (*link != NULL) {
         const struct wanted *wanted = *link;
         const struct heap_origin origin = {wanted->name, wanted->file,
                                            wanted->line};
         const uint64_t address =
-            slabs_alloc(engine->small->slabs, cell_size, wanted->size, &origin);
+            slabs_alloc(engine->small->slabs, cell_kind, wanted->size, &origin);
 
         if (address == 0) {
             break;
         }
         end_wanted(link, TM_OK, address);
-        link = find_wanted(engine, cell_size);
+        link = find_wanted(engine, cell_kind);
     }
-    if (*link != NULL && find_request(engine, cell_size) == NULL) {
+    if (*link != NULL && find_request(engine, cell_kind) == NULL) {
         ask_for_slab(engine, *link);
     }
 }
 
-void small_blocks_alloc(struct engine *engine, uint32_t cell_size,
+void small_blocks_alloc(struct engine *engine, uint32_t cell_kind,
                         uint64_t size, const struct heap_origin *origin,
                         struct waiter *waiter)
 {
     struct wanted **link = &engine->small->wanted;
     uint64_t address = 0;
 
-    if (*find_wanted(engine, cell_size) == NULL) {
-        address = slabs_alloc(engine->small->slabs, cell_size, size, origin);
+    if (*find_wanted(engine, cell_kind) == NULL) {
+        address = slabs_alloc(engine->small->slabs, cell_kind, size, origin);
     }
     if (address != 0) {
-        waiter->result2 = cell_size;
+        waiter->result2 = slabs_cell_bytes(cell_kind);
         waiter_wake(waiter, TM_OK, address);
         return;
     }
@@ -271,11 +285,11 @@ void small_blocks_alloc(struct engine *engine, uint32_t cell_size,
     ensure_memory(*link != NULL);
     (*link)->waiter = waiter;
     (*link)->size = size;
-    (*link)->cell_size = cell_size;
+    (*link)->cell_kind = cell_kind;
     (*link)->line = origin->line;
     snprintf((*link)->name, sizeof(*link)->name, "%s", origin->name);
     snprintf((*link)->file, sizeof(*link)->file, "%s", origin->file);
-    serve_wanted(engine, cell_size);
+    serve_wanted(engine, cell_kind);
 }
 
 // ---- freeing what is held here
@@ -562,14 +576,14 @@ void small_blocks_roster_changed(struct engine *engine)
     for (size_t i = 0; i < engine->n_extents; i++) {
         struct extent *extent = &engine->extents[i];
 
-        if (extent->cell_size == 0 ||
+        if (extent->cell_kind == 0 ||
             roster_has(&engine->port->roster, extent->on_node)) {
             continue;
         }
         extent->on_node = 0; // F1
         if (engine->port->self == 0) {
             ensure_memory(hold_slab(engine, address_of(engine, extent->page),
-                                    extent->cell_size) == TM_OK);
+                                    extent->cell_kind) == TM_OK);
         }
     }
 }

@@ -13,8 +13,8 @@
 const struct extent *small_blocks_slab(const struct engine *engine,
                                        uint64_t address);
 
-/** As engine_alloc(). @param cell_size  of slabs_cell_size(), > 0 */
-void small_blocks_alloc(struct engine *engine, uint32_t cell_size,
+/** As engine_alloc(). @param cell_kind  of slabs_kind() or slabs_grain_kind(), > 0 */
+void small_blocks_alloc(struct engine *engine, uint32_t cell_kind,
                         uint64_t size, const struct heap_origin *origin,
                         struct waiter *waiter);
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "mem/diff.h"
+#include "mem/slabs.h"
 #include "protocol/one_node_test.h"
 
 enum { REMOTE = 2 * SPACE_BLOCK + 5 }; // a page whose directory node is 2
@@ -600,7 +601,7 @@ static void get_slab(node_id holder)
                          .protocol = TM_EAGER_RELEASE,
                          .placement = TM_ON_NODE,
                          .on_node = holder,
-                         .cell_size = CELL},
+                         .cell_kind = CELL},
         .body = "few\0",
         .body_size = 5,
     };
@@ -635,7 +636,7 @@ static void get_alloc_done(unsigned index, uint64_t address)
                          .address = address,
                          .capacity = address == 0 ? 0 : 16 * TM_PAGE_SIZE}};
 
-    assert_int_equal(asked->message.u.alloc_ask.cell_size, CELL);
+    assert_int_equal(asked->message.u.alloc_ask.cell_kind, CELL);
     get(0, &done);
 }
 
@@ -667,6 +668,83 @@ static void one_slab_is_asked_for_then_nothing_is_sent(void **state)
     assert_int_equal(world.n_sent, 0);
     free_cell(1);
     assert_int_equal(world.waiter.status, TM_EFREED);
+}
+
+// Of 8 frames, each of which two cells show.
+static tm_status tell_of_grain_slab(tm_protocol protocol, page_no n_pages)
+{
+    const struct message slab = {
+        .type = MESSAGE_extent_new,
+        .u.extent_new = {.token = SERIAL + 1,
+                         .page = SLAB,
+                         .n_pages = n_pages,
+                         .size = n_pages * TM_PAGE_SIZE,
+                         .protocol = (uint8_t)protocol,
+                         .placement = TM_ON_NODE,
+                         .on_node = 2,
+                         .cell_kind = slabs_grain_kind(2048)},
+        .body = "few\0",
+        .body_size = 5,
+    };
+
+    return engine_receive(world.engine, 0, &slab);
+}
+
+static tm_status get_cell(page_no page, const uint8_t *bytes, uint32_t size)
+{
+    const struct message message = {
+        .type = MESSAGE_page,
+        .u.page = {.page = page,
+                   .epoch = 2,
+                   .flags = PAGE_WITH_CONTENTS | PAGE_WITH_OWNERSHIP},
+        .body = bytes,
+        .body_size = size,
+    };
+
+    return engine_receive(world.engine, 2, &message);
+}
+
+static void slabs_with_a_grain_are_of_a_protocol_that_knows_it(void **state)
+{
+    (void)state;
+    make_room();
+    assert_int_equal(tell_of_grain_slab(TM_EAGER_RELEASE, 16), TM_EWIRE);
+    assert_int_equal(tell_of_grain_slab(TM_SEQUENTIAL, 15), TM_EWIRE);
+    assert_int_equal(tell_of_grain_slab(TM_SEQUENTIAL, 16), TM_OK);
+}
+
+static void of_a_cell_its_own_bytes_travel(void **state)
+{
+    static const uint8_t bytes[TM_PAGE_SIZE] = {1, 2};
+    const page_no page = SLAB + 8 + 3; // of frame 3, the second half
+    struct message two = {.type = MESSAGE_fetch};
+    const struct sent *sent;
+
+    (void)state;
+    make_room();
+    assert_int_equal(tell_of_grain_slab(TM_SEQUENTIAL, 16), TM_OK);
+    get(0, &(struct message){
+               .type = MESSAGE_extent_open,
+               .u.extent_open = {.serial = SERIAL + 1, .page = SLAB}});
+    world.n_sent = 0;
+    memset(space_place(&world.space, SLAB + 3), 9, TM_PAGE_SIZE);
+    assert_int_equal(use_page(page, 1), FAULT_WAIT);
+    expect_fetch(0, 0, page, 1);
+    assert_int_equal(get_cell(page, bytes, TM_PAGE_SIZE), TM_EWIRE);
+    assert_int_equal(get_cell(page, bytes, 2048), TM_OK);
+    assert_int_equal(world.n_woken, 1);
+    assert_int_equal(space_place(&world.space, SLAB + 3)[2047], 9);
+    assert_int_equal(space_place(&world.space, SLAB + 3)[2048], 1);
+    assert_int_equal(space_place(&world.space, SLAB + 3)[2049], 2);
+    assert_int_equal(page_of(world.engine, SLAB + 3)->state, PAGE_ABSENT);
+    two.u.fetch = (struct message_fetch){
+        .page = page, .count = 2, .requester = 2, .id = 1};
+    assert_int_equal(engine_receive(world.engine, 2, &two), TM_EWIRE);
+    page_of(world.engine, page)->pinned = 0;
+    get_fetch(2, page, 1);
+    sent = sent_at(world.n_sent - 1, 2, MESSAGE_page);
+    assert_int_equal(sent->message.body_size, 2048);
+    assert_memory_equal(sent->body, bytes, 2048);
 }
 
 // Each asks for itself, so that each is told of by its place.
@@ -774,6 +852,8 @@ int main(void)
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
         TEST(one_slab_is_asked_for_then_nothing_is_sent),
+        TEST(slabs_with_a_grain_are_of_a_protocol_that_knows_it),
+        TEST(of_a_cell_its_own_bytes_travel),
         TEST(who_gets_no_slab_gets_no_block),
         TEST(cells_of_others_are_freed_together),
         TEST(cells_are_sent_when_what_was_written_is_released),

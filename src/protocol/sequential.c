@@ -241,6 +241,7 @@ const struct protocol protocol_sequential = {
     .base = &invalidations,
     .pins_pages = 1,
     .is_coherent = 1,
+    .has_grain = 1,
     .local_fault = local_fault,
     .serve = serve,
     .arrived = arrived,

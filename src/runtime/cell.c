@@ -6,6 +6,9 @@
 // it is not. All that is here is read and written as the program would do it, through
 // its own view of the memory.
 //
+// A block that leaves no room for the mark (of those with a grain some do) has none, so who
+// frees it asks the node that knows.
+//
 //   bits  0 to 7    as the pattern: who writes one byte too many, say a zero, is seen
 //         8 to 19   size of the block
 //        20 to 31   0: it is live; else the node that has freed it, + 1
@@ -56,6 +59,9 @@ static uint64_t size_in(uint64_t mark)
 void cell_prepare(char *cell, uint64_t size, uint64_t capacity)
 {
     memset(cell, 0, size);
+    if (size > capacity - HEAP_REDZONE) {
+        return;
+    }
     memset(cell + size, FILL, capacity - HEAP_REDZONE - size);
     write_mark(cell, capacity, make_mark(cell, size, 0));
 }
@@ -70,6 +76,9 @@ uint64_t cell_overrun(const char *cell, uint64_t size, uint64_t capacity)
 {
     const uint64_t mark = make_mark(cell, size, 0);
 
+    if (size > capacity - HEAP_REDZONE) {
+        return 0; // nothing is known
+    }
     for (uint64_t i = size; i < capacity - HEAP_REDZONE; i++) {
         if ((uint8_t)cell[i] != FILL) {
             return i;

@@ -18,7 +18,8 @@ enum cell_state {
 };
 
 /** Make a block of zeros in a cell.
- * @param cell  [capacity]  @param size  1 to capacity - HEAP_REDZONE */
+ * @param cell  [capacity]  @param size  1 to capacity; above capacity - HEAP_REDZONE
+ *              nothing tells that there is a block: CELL_DAMAGED */
 void cell_prepare(char *cell, uint64_t size, uint64_t capacity);
 
 /** Leave word that a live block is freed. */

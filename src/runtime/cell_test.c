@@ -18,7 +18,7 @@ static void a_block_is_live_then_freed(void **state)
 
     (void)state;
     for (uint64_t size = 1; size <= HEAP_SMALL_MAX; size++) {
-        const uint64_t capacity = slabs_cell_size(size, 16);
+        const uint64_t capacity = slabs_kind(size, 16);
 
         memset(bytes, 7, sizeof bytes);
         cell_prepare(bytes, size, capacity);
@@ -40,7 +40,7 @@ static void any_byte_behind_a_block_that_changes_is_found(void **state)
 
     (void)state;
     for (uint64_t size = 1; size <= HEAP_SMALL_MAX; size += size / 8 + 1) {
-        const uint64_t capacity = slabs_cell_size(size, 16);
+        const uint64_t capacity = slabs_kind(size, 16);
 
         for (uint64_t at = size; at < capacity; at++) {
             cell_prepare(bytes, size, capacity);
@@ -51,6 +51,22 @@ static void any_byte_behind_a_block_that_changes_is_found(void **state)
         cell_prepare(bytes, size, capacity);
         bytes[size] = 0;
         assert_int_equal(cell_read(bytes, capacity, &by), CELL_DAMAGED);
+    }
+}
+
+static void a_block_that_fills_its_cell_is_not_told(void **state)
+{
+    node_id by;
+
+    (void)state;
+    for (uint64_t size = 57; size <= 64; size++) {
+        memset(bytes, 1, sizeof bytes);
+        cell_prepare(bytes, size, 64);
+        for (uint64_t i = 0; i < sizeof bytes; i++) {
+            assert_int_equal(bytes[i], i < size ? 0 : 1);
+        }
+        assert_int_equal(cell_read(bytes, 64, &by), CELL_DAMAGED);
+        assert_int_equal(cell_overrun(bytes, size, 64), 0);
     }
 }
 
@@ -71,6 +87,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_is_live_then_freed),
         cmocka_unit_test(any_byte_behind_a_block_that_changes_is_found),
+        cmocka_unit_test(a_block_that_fills_its_cell_is_not_told),
         cmocka_unit_test(what_was_never_a_block_is_none),
     };
 

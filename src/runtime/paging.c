@@ -353,8 +353,7 @@ void paging_learn(struct node *node, const struct access_set *set)
     for (uint32_t i = 0; i < set->n; i++) {
         pages[i] = set->entries[i].page;
     }
-    replace_learn(pager_replace(node->paging.pager), (uint32_t)set->thread,
-                  pages, set->n);
+    pager_learn(node->paging.pager, (uint32_t)set->thread, pages, set->n);
     node->paging.is_learned = 1;
     free(pages);
 }
@@ -378,8 +377,7 @@ static void thread_arrived(struct node *node, struct thread *thread)
         }
     }
     if (n > 0 && n < PAGES_SOON_MAX) {
-        replace_learn(pager_replace(node->paging.pager),
-                      (uint32_t)thread->number, list, n);
+        pager_learn(node->paging.pager, (uint32_t)thread->number, list, n);
     } else {
         node->paging.is_learned = 0;
         node->paging.is_asked = 0;

@@ -9,7 +9,7 @@
 // was left, and of a small one whether it is one: only if it is not, or the block is a
 // large one, another node is asked.
 #include "base/log.h"
-#include "mem/heap.h"
+#include "mem/slabs.h"
 #include "protocol/protocol_calls.h"
 #include "runtime/cell.h"
 #include "runtime/error_report.h"
@@ -20,6 +20,33 @@
 static int is_small(uint64_t capacity)
 {
     return capacity % TM_PAGE_SIZE != 0;
+}
+
+// The same of a block with a grain.
+static const char *find_grain_mistake(const struct node *node, size_t size,
+                                      const tm_alloc_attr *attr)
+{
+    if (slabs_grain_kind(attr->grain) == 0) {
+        return "attr.grain is not a power of two from 64 to 2048";
+    }
+    if (size > attr->grain) {
+        return "the block is larger than its attr.grain: without one, and with "
+               "an attr.protocol, it has pages of its own";
+    }
+    if (engine_grain_protocol(node->engine, attr->protocol) ==
+        TM_PROTOCOL_DEFAULT) {
+        return "attr.grain is for sequential blocks, not for another "
+               "attr.protocol";
+    }
+    if (attr->placement != TM_FIRST_TOUCH ||
+        attr->sharing != TM_SHARING_DEFAULT) {
+        return "attr.grain goes with no attr.placement and no attr.sharing";
+    }
+    if (attr->alignment > attr->grain) {
+        return "attr.alignment is above attr.grain, which blocks are aligned "
+               "to";
+    }
+    return NULL;
 }
 
 // What is wrong with what tm_alloc() is asked for, NULL if nothing is.
@@ -40,7 +67,9 @@ static const char *find_mistake(struct node *node, size_t size,
                          (attr->alignment & (attr->alignment - 1)) != 0)) {
         return "attr.alignment is not a power of two up to TM_PAGE_SIZE";
     }
-    return NULL;
+    return attr != NULL && attr->grain > 0
+               ? find_grain_mistake(node, size, attr)
+               : NULL;
 }
 
 static void *allocate(struct node *node, size_t size, const tm_alloc_attr *attr,
@@ -221,22 +250,32 @@ tm_status tm_free_at(void *block, const char *file, int line)
     return free_block(node, &freeing);
 }
 
-// The attributes that a block of the heap was allocated with. @return attr
+// What no longer has room in the grain keeps the protocol all the same.
+static void keep_grain(size_t size, size_t grain, tm_protocol protocol,
+                       tm_alloc_attr *attr)
+{
+    attr->grain = size <= grain ? grain : 0;
+    attr->protocol = protocol;
+}
+
+// The attributes that a block of the heap was allocated with, for one of another size.
+// @return attr
 static const tm_alloc_attr *attributes_of(struct node *node,
                                           const struct heap_block *block,
-                                          tm_alloc_attr *attr)
+                                          size_t size, tm_alloc_attr *attr)
 {
     const struct extent *extent = NULL;
     page_no page;
 
     *attr = (tm_alloc_attr){.name = block->name};
-    if (is_small(block->capacity) ||
-        !space_find(&node->space, (void *)(uintptr_t)block->address, &page)) {
+    if (!space_find(&node->space, (void *)(uintptr_t)block->address, &page)) {
         return attr;
     }
     node_enter(node);
     extent = engine_extent(node->engine, page);
-    if (extent != NULL) {
+    if (extent != NULL && extent->cell_kind & CELL_GRAIN) {
+        keep_grain(size, block->capacity, extent->protocol, attr);
+    } else if (extent != NULL && extent->cell_kind == 0) {
         attr->placement = extent->placement;
         attr->node = extent->on_node;
         attr->sharing = extent->sharing;
@@ -271,7 +310,8 @@ void *tm_realloc_at(void *block, size_t size, const char *file, int line)
     if (size == old.size) {
         return block;
     }
-    moved = allocate(node, size, attributes_of(node, &old, &attr), file, line);
+    moved = allocate(node, size, attributes_of(node, &old, size, &attr), file,
+                     line);
     if (moved != NULL) {
         memcpy(moved, block, size < old.size ? size : old.size);
         (void)!tm_free_at(block, file, line); // an overrun is said there

@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, random_bound, filled, race_free, race_found, migrate, posix, settled, cells,
+Tests: litmus, random, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
 bound, bound_messages, flags, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
@@ -194,6 +194,23 @@ class Tests:
         for protocol, n_nodes in itertools.product(jobs.PROTOCOLS, (2, 4)):
             self.succeed(n_nodes, self.program("cells"),
                          variables={"TEAMSTER_PROTOCOL": protocol})
+
+    def grain(self, _seed):
+        """Blocks that lie in one page are not taken from each other; and are right, with
+        little memory too."""
+        output = self.succeed(2, self.program("grain"), "mistakes", variables={})
+        lines = re.findall(r"tm_alloc\(\) at .*grain\.c:\d+: .*attr\.", output)
+        if len(lines) != 9:
+            raise jobs.Failure(f"not 9 lines: {output}")
+        for source, n_nodes in itertools.product(SOURCES, (1, 2, 4)):
+            variables = {"TEAMSTER_FAULT_SOURCE": source}
+            self.succeed(n_nodes, self.program("grain"), "counters",
+                         variables=variables)
+            self.succeed(n_nodes, self.program("grain"), "blocks",
+                         variables=dict(variables, TEAMSTER_WORKERS="2"))
+            if n_nodes < 4:
+                self.succeed(n_nodes, self.program("grain"), "blocks", "pressed",
+                             variables=dict(variables, TEAMSTER_MEMORY="500K"))
 
     def flags(self, _seed):
         """Atomic operations order what is written before and read behind them."""

@@ -109,7 +109,7 @@ static void gone(void *owner)
     struct node *node = owner;
 
     for (unsigned at = 0; at < N_PAGES; at++) {
-        CHECK(!node->space.pages[node->end.world->first + at].is_owner);
+        CHECK(!node->space.pages[node->end.world->pages[at]].is_owner);
     }
     CHECK(n_threads(node) == 0);
 }

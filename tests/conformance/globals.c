@@ -26,17 +26,19 @@ void globals_open(struct world *world, unsigned node)
 
 int globals_lend(struct world *world)
 {
+    page_no first;
+
     if (!world->has_globals || world->globals_are_used ||
         sim_random(world->sim, 3) == 0) {
         return 0;
     }
     world->globals_are_used = 1;
     world->block = 0;
-    world->first =
-        N_GLOBALS - N_PAGES - (page_no)sim_random(world->sim, N_PAGES);
+    first = N_GLOBALS - N_PAGES - (page_no)sim_random(world->sim, N_PAGES);
     for (unsigned at = 0; at < N_PAGES; at++) {
-        memset(world->oracle + at * TM_PAGE_SIZE,
-               first_byte_of(world->first + at), TM_PAGE_SIZE);
+        world->pages[at] = first + at;
+        memset(world->oracle + at * TM_PAGE_SIZE, first_byte_of(first + at),
+               TM_PAGE_SIZE);
     }
     return 1;
 }

@@ -26,11 +26,11 @@ static void check_node(struct world *world, unsigned number,
         return;
     }
     for (unsigned i = 0; i < N_PAGES; i++) {
-        const struct page *record = &node->space.pages[world->first + i];
+        const struct page *record = &node->space.pages[world->pages[i]];
 
-        CHECK(engine_page_is_valid(node->engine, world->first + i));
-        steps_check_page(world, number, world->first + i); // W1
-        if (engine_is_quiet(node->engine)) {               // F2
+        CHECK(engine_page_is_valid(node->engine, world->pages[i]));
+        steps_check_page(world, number, world->pages[i]); // W1
+        if (engine_is_quiet(node->engine)) {              // F2
             CHECK(record->pushing == 0 || record->busy);
             CHECK(!record->in_flight);
         }
@@ -62,7 +62,7 @@ void check_world(struct world *world)
         CHECK(holders[i].n_exclusive == 0 || drops_copies(world) ||
               holders[i].n_copies == 1); // E3, S1
         if (holders[i].n_owners > 0 && !is_changing) {
-            check_is_known(world, world->first + i);
+            check_is_known(world, world->pages[i]);
         }
     }
 }
@@ -86,12 +86,12 @@ static void say_copies(struct world *world, unsigned at, unsigned byte)
             world->oracle[at * TM_PAGE_SIZE + byte]);
     for (unsigned i = 0; i < world->n_nodes; i++) {
         const struct space *space = &world->nodes[i].space;
-        const struct page *page = &space->pages[world->first + at];
+        const struct page *page = &space->pages[world->pages[at]];
 
         fprintf(stderr,
                 "node %u has %u: state %u, access %u, owner %u, version %u, "
                 "base %u\n",
-                i, (uint8_t)space_bytes(space, world->first + at)[byte],
+                i, (uint8_t)space_bytes(space, world->pages[at])[byte],
                 page->state, page->access, page->is_owner, page->version,
                 page->base);
     }
@@ -101,16 +101,17 @@ static void say_copies(struct world *world, unsigned at, unsigned byte)
 static void check_copy(struct world *world, unsigned node, unsigned at)
 {
     const struct space *space = &world->nodes[node].space;
-    const char *bytes = space_bytes(space, world->first + at);
+    const char *bytes = space_bytes(space, world->pages[at]);
     const char *expected = (char *)world->oracle + at * TM_PAGE_SIZE;
+    const struct page_part part = own_part(world, at);
 
-    if (space->pages[world->first + at].state == PAGE_ABSENT ||
+    if (space->pages[world->pages[at]].state == PAGE_ABSENT ||
         (drops_copies(world) && // a copy is dropped before its use
-         !space->pages[world->first + at].is_owner &&
-         !space->pages[world->first + at].subscribed)) {
+         !space->pages[world->pages[at]].is_owner &&
+         !space->pages[world->pages[at]].subscribed)) {
         return;
     }
-    for (unsigned i = 0; i < TM_PAGE_SIZE; i++) {
+    for (unsigned i = part.offset; i < part.offset + part.size; i++) {
         if (bytes[i] != expected[i]) {
             say_copies(world, at, i);
             fail("a copy is up to date", __LINE__);

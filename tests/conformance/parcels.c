@@ -59,7 +59,10 @@ static void begin_new(struct thread *thread)
 {
     thread->then = fill_new;
     thread->step = WAITING;
-    engine_alloc(engine_of(thread), SIZE, NULL, "test.c", 3, &thread->waiter);
+    engine_alloc(engine_of(thread), SIZE,
+                 thread->world->grain > 0 ? &(tm_alloc_attr){.grain = 2048}
+                                          : NULL,
+                 "test.c", 3, &thread->waiter);
 }
 
 static void check_free(struct thread *thread)

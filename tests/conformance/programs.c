@@ -29,7 +29,7 @@ static page_no page_of_access(const struct thread *thread)
     }
     return thread->is_at_counter
                ? counter_page(thread->world)
-               : thread->world->first + thread->offset / TM_PAGE_SIZE;
+               : thread->world->pages[thread->offset / TM_PAGE_SIZE];
 }
 
 void look_at_counter(const struct world *world, struct node *node)
@@ -54,7 +54,8 @@ static void perform(struct thread *thread)
 
     // As the program would: what the pager or the protocol has not made possible
     // is not done by the runtime's calls here.
-    CHECK(!thread->is_write || space->pages[page].swap_slot == 0);
+    CHECK(!thread->is_write ||
+          space->pages[space_frame(space, page)].swap_slot == 0);
     for (unsigned i = 0; i < thread->length; i++) {
         if (thread->is_write) {
             bytes[i] = (uint8_t)(thread->value + i);
@@ -71,7 +72,7 @@ static void perform(struct thread *thread)
 static void look_at_other(const struct thread *thread)
 {
     const struct world *world = thread->world;
-    const page_no page = world->first + thread->also / TM_PAGE_SIZE;
+    const page_no page = world->pages[thread->also / TM_PAGE_SIZE];
     const uint8_t *bytes =
         (uint8_t *)space_place(&world->nodes[thread->node].space, page);
 
@@ -139,10 +140,12 @@ static int is_mapped(const struct thread *thread, page_no page, int is_write)
 {
     const struct node *node = &thread->world->nodes[thread->node];
     const struct page *record = &node->space.pages[page];
+    const struct page *frame =
+        &node->space.pages[space_frame(&node->space, page)];
     const enum page_access need = is_write ? ACCESS_WRITE : ACCESS_READ;
 
     return record->access >= need && !record->updates_pending &&
-           !(record->ahead && record->io == 0) &&
+           !(frame->ahead && frame->io == 0) &&
            (node->pager == NULL ||
             pager_allows(node->pager, page, ACCESS_WRITE) >= need);
 }
@@ -199,7 +202,7 @@ static int is_brought(struct thread *thread, page_no page, int is_write)
 // Both pages that the instruction needs, at once.
 static int are_reached(struct thread *thread, page_no page)
 {
-    const page_no also = thread->world->first + thread->also / TM_PAGE_SIZE;
+    const page_no also = thread->world->pages[thread->also / TM_PAGE_SIZE];
 
     do {
         CHECK(thread->n_tries++ <
@@ -269,7 +272,7 @@ static void try_access(struct thread *thread)
 static uint64_t other_byte(struct thread *thread, uint64_t offset)
 {
     const struct world *world = thread->world;
-    const unsigned cell = (unsigned)pick(thread, N_CELLS);
+    const unsigned cell = own_cell(world, (unsigned)pick(thread, N_CELLS));
 
     if (world->protocol != TM_SEQUENTIAL && world->owner[cell] != -1 &&
         world->owner[cell] != (int)thread->number) {
@@ -297,8 +300,8 @@ static void access_cell(struct thread *thread, unsigned cell, int may_write)
     unsigned start = (unsigned)pick(thread, CELL);
     unsigned length = 1 + (unsigned)pick(thread, CELL - start);
 
-    begin_access(thread, (uint64_t)cell * CELL + start, length,
-                 may_write && pick(thread, 2));
+    begin_access(thread, (uint64_t)own_cell(thread->world, cell) * CELL + start,
+                 length, may_write && pick(thread, 2));
 }
 
 // ---- atomic operations
@@ -478,7 +481,7 @@ static void choose_next(struct thread *thread)
 static void advise(struct thread *thread)
 {
     struct engine *engine = engine_of(thread);
-    page_no page = thread->world->first + pick(thread, N_PAGES);
+    page_no page = thread->world->pages[pick(thread, N_PAGES)];
     page_no n = 1 + pick(thread, 4); // may leave the block
 
     switch (pick(thread, 32)) {

@@ -50,6 +50,9 @@
 // adaptive/sharing: it is said of the block how it is shared, rightly or wrongly. With
 // /budget, /members, /crossing and /early too.
 //
+// sequential/grain, with all that follows but globals: the block's pages are small blocks,
+// each in a page of its own, of which many lie in a frame; so are the parcels.
+//
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
 // PROTOCOL/stall: an answer that a thread waits for is lost. The run must fail, with the
@@ -92,6 +95,7 @@ static int has_changes; // nodes come and go
 static int has_races;   // they are looked for
 static int has_globals; // pages have owners from the start
 static int is_audited;  // each read is judged
+static int has_grain;   // blocks share frames
 static int has_sharing; // it is said of blocks how they are shared
 static int is_lossy;    // an answer that a thread waits for is lost
 static int n_answers;   // that a thread waited for
@@ -172,8 +176,8 @@ static void receive(void *owner, node_id from, const struct message *message)
         return;
     }
     if (traced_page >= 0) {
-        page_trace(world->sim, world->first + (page_no)traced_page, from,
-                   end->node, message);
+        page_trace(world->sim, world->pages[traced_page], from, end->node,
+                   message);
     }
     if (is_lost(&world->nodes[end->node].space, message)) {
         return;
@@ -278,7 +282,7 @@ static void refuse_race(void *owner, const struct race_found *found)
     fprintf(stderr,
             "page %llu, bytes %u to %u: threads %llu of node %u and %llu of "
             "node %u\n",
-            (unsigned long long)(found->page - world->first), found->offset,
+            (unsigned long long)(found->page - world->pages[0]), found->offset,
             found->offset + found->length - 1,
             (unsigned long long)found->threads[0], found->nodes[0],
             (unsigned long long)found->threads[1], found->nodes[1]);
@@ -294,7 +298,9 @@ static void open_nodes(struct world *world)
 
         CHECK(space_open(&node->space, NULL, has_globals ? globals : NULL,
                          has_globals ? sizeof globals : 0,
-                         has_globals ? 2 * HEAP_BYTES : HEAP_BYTES) == TM_OK);
+                         has_globals ? 2 * HEAP_BYTES
+                         : has_grain ? 3 * HEAP_BYTES // slabs have many pages
+                                     : HEAP_BYTES) == TM_OK);
         node->engine =
             engine_new(sim_port(world->sim, (node_id)i), &node->space,
                        &all_protocols, world->protocol);
@@ -335,6 +341,26 @@ static tm_sharing some_sharing(struct world *world)
     return (tm_sharing)(TM_MIGRATORY + sim_random(world->sim, 4));
 }
 
+// Each page a block of its own, and many of them in a frame.
+static void allocate_cells(struct world *world)
+{
+    const tm_alloc_attr attr = {.name = "cells", .grain = world->grain};
+    node_id node = some_node(world);
+
+    for (unsigned at = 0; at < N_PAGES; at++) {
+        uint64_t cell;
+
+        if (!roster_has(roster_of(world), node)) {
+            node = some_node(world);
+        }
+        cell = allocate(world, node, 1 + sim_random(world->sim, world->grain),
+                        &attr);
+        CHECK(cell % world->grain == 0);
+        world->cells[at] = cell;
+        world->pages[at] = page_at(world, cell);
+    }
+}
+
 static void allocate_in_heap(struct world *world)
 {
     tm_alloc_attr attr = {
@@ -352,10 +378,16 @@ static void allocate_in_heap(struct world *world)
         release_block(world, last_node(world), other);
     }
     world->gap = gap > 0 ? allocate(world, 0, gap, NULL) : 0;
-    world->block =
-        allocate(world, some_node(world), N_PAGES * TM_PAGE_SIZE, &attr);
+    if (world->grain > 0) {
+        allocate_cells(world);
+    } else {
+        world->block =
+            allocate(world, some_node(world), N_PAGES * TM_PAGE_SIZE, &attr);
+        for (unsigned at = 0; at < N_PAGES; at++) {
+            world->pages[at] = page_at(world, world->block) + at;
+        }
+    }
     memset(world->oracle, 0, sizeof world->oracle);
-    world->first = page_at(world, world->block);
 }
 
 static void allocate_block(struct world *world)
@@ -380,6 +412,10 @@ static void free_block(struct world *world)
     if (world->block != 0) {
         release_block(world, some_node(world), world->block);
     }
+    for (unsigned at = 0; at < N_PAGES && world->grain > 0; at++) {
+        release_block(world, some_node(world), world->cells[at]);
+    }
+    world->is_used = 1;
     if (world->gap != 0) {
         release_block(world, last_node(world), world->gap);
     }
@@ -458,7 +494,12 @@ static void initialise(struct world *world)
     }
     thread->waiter.wake = note_wake;
     for (uint64_t at = 0; at < sizeof world->oracle; at += 512) {
-        page_no page = world->first + at / TM_PAGE_SIZE;
+        const page_no page = world->pages[at / TM_PAGE_SIZE];
+        const struct page_part part =
+            own_part(world, (unsigned)(at / TM_PAGE_SIZE));
+        const unsigned size = part.size < 512 ? part.size : 512;
+        const uint64_t start = at - at % TM_PAGE_SIZE + part.offset +
+                               at % TM_PAGE_SIZE % part.size;
         enum fault_result result;
 
         do {
@@ -471,10 +512,10 @@ static void initialise(struct world *world)
             }
         } while (result == FAULT_WAIT ||
                  world->nodes[0].space.pages[page].access != ACCESS_WRITE);
-        memset(space_place(&world->nodes[0].space, page) + at % TM_PAGE_SIZE,
-               (int)(at / 512), 512);
-        memset(world->oracle + at, (int)(at / 512), 512);
-        audit_fill(world, at, 512, world->oracle + at);
+        memset(space_place(&world->nodes[0].space, page) + start % TM_PAGE_SIZE,
+               (int)(at / 512), size);
+        memset(world->oracle + start, (int)(at / 512), size);
+        audit_fill(world, start, size, world->oracle + start);
     }
     if (has_budget) {
         pager_release_claims(world->nodes[0].pager, &thread->claims);
@@ -536,7 +577,7 @@ static void say_who_waits(struct world *world)
                 "thread %u at node %u: step %d, page %lld%s, phase %u, "
                 "lock %d\n",
                 i, thread->node, (int)thread->step,
-                (long long)(thread->page - world->first),
+                (long long)(thread->page - world->pages[0]),
                 thread->is_waiting_page ? " awaited" : "", thread->phase,
                 thread->lock_held);
     }
@@ -554,7 +595,7 @@ static void live(struct world *world)
 {
     world->n_ended = 0;
     allocate_block(world);
-    if (sim_random(world->sim, 2)) {
+    if (sim_random(world->sim, 2) || (world->grain > 0 && world->is_used)) {
         initialise(world);
     }
     deal_locks(world);
@@ -617,6 +658,7 @@ static uint64_t run(tm_protocol protocol)
     world->has_changes = has_changes;
     world->has_globals = has_globals;
     world->protocol = protocol;
+    world->grain = has_grain ? UINT64_C(128) << seed % 5 : 0;
     world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
@@ -664,12 +706,13 @@ int main(int argc, char **argv)
     crosses = strstr(protocol_name + length, "/crossing") != NULL;
     is_early = strstr(protocol_name + length, "/early") != NULL;
     has_pending_play = strstr(protocol_name + length, "/pending") != NULL;
-    has_death = strcmp(protocol_name + length, "/death") == 0;
+    has_death = strstr(protocol_name + length, "/death") != NULL;
     has_changes = strstr(protocol_name + length, "/members") != NULL;
     is_audited = strstr(protocol_name + length, "/audit") != NULL;
     has_races = strstr(protocol_name + length, "/race") != NULL;
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
     has_sharing = strstr(protocol_name + length, "/sharing") != NULL;
+    has_grain = strstr(protocol_name + length, "/grain") != NULL;
     is_lossy = strstr(protocol_name + length, "/stall") != NULL;
     for (unsigned i = 0; i < all_protocols.n && protocol == NULL; i++) {
         const char *known = all_protocols.rows[i]->name;
@@ -683,7 +726,7 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/sharing][/crossing][/stall] [SEED [N "
+            "[/globals][/audit][/sharing][/grain][/crossing][/stall] [SEED [N "
             "[STEP]]]: no "
             "protocol %s\n",
             protocol_name);

@@ -124,8 +124,10 @@ struct world {
     struct thread threads[MAX_THREADS];
     struct lock locks[N_LOCKS];
     struct parcel parcels[N_PARCELS];
-    page_no first;   // page of the block under test
-    int has_globals; // globals.c
+    page_no pages[N_PAGES]; // of the block under test
+    uint64_t grain;         // 0; or its pages are blocks, with this grain
+    int is_used;            // its addresses may have been another's
+    int has_globals;        // globals.c
     int globals_are_used;
     uint8_t oracle[N_PAGES * TM_PAGE_SIZE];
     int8_t owner[N_CELLS]; // in this phase: thread, -1 nobody, -2 locked
@@ -133,8 +135,9 @@ struct world {
     uint64_t counter_address;
     uint64_t counter_sum;
     uint64_t counter_floor; ///< the sum at the last barrier
-    uint64_t block;         // its address; 0: it is in globals
-    uint64_t gap;           // what lies before it; 0: nothing of its own
+    uint64_t block; // its address; 0: it is in globals, or there are cells
+    uint64_t cells[N_PAGES]; // with a grain: the addresses of its pages' blocks
+    uint64_t gap;            // what lies before it; 0: nothing of its own
     unsigned lives_left;
     int has_budget;
     int crosses;        // instructions need two pages
@@ -235,6 +238,21 @@ static inline page_no page_at(const struct world *world, uint64_t address)
     CHECK(space_find(&world->nodes[0].space, (const void *)(uintptr_t)address,
                      &page));
     return page;
+}
+
+/** The bytes of the block's page that are its own; others belong to nobody's oracle. */
+static inline struct page_part own_part(const struct world *world, unsigned at)
+{
+    return space_part(&world->nodes[0].space, world->pages[at]);
+}
+
+/** The cell, or in its page one that is all of its own bytes. */
+static inline unsigned own_cell(const struct world *world, unsigned cell)
+{
+    const unsigned first = cell - cell % (TM_PAGE_SIZE / CELL);
+    const struct page_part part = own_part(world, cell * CELL / TM_PAGE_SIZE);
+
+    return first + part.offset / CELL + cell % (part.size / CELL);
 }
 
 /** The page with the word of the atomic operations. */
