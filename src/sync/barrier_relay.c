@@ -18,7 +18,8 @@
 //   a change begins                        send -> EMPTY
 //
 // Others are of another kind or operation, or do not fit into a message. That a group is
-// complete is only a guess: threads move, end, or do not come. So it waits for RELAY_NS.
+// complete is only a guess: threads move, end, or do not come. So it waits for some ms, and
+// longer if it was right: then its threads come far apart.
 //
 // T1  What a leader passes on goes to the manager, never to another leader, so it stays in
 //     order also where the leader has one itself by now; with I5 of barrier.c all arrivals
@@ -38,7 +39,8 @@
 #include "base/vector.h"
 #include "sync/barrier_priv.h"
 
-#define RELAY_NS 4000000u
+#define HOLD_MIN_NS 4000000u
+#define HOLD_MAX_NS 32000000u
 
 enum {
     NODES_MAX = TM_MAX_NODES, // in one message; a node may be in it twice
@@ -53,6 +55,8 @@ struct barrier_relay {
     uint32_t n_values;
     uint32_t n_room;
     uint64_t since_ns; ///< when the first of what is held came
+    uint64_t hold_ns;  ///< for so long
+    bool is_late;      ///< that was not enough since the group met last
 };
 
 static struct barrier_relay *relay_of(struct barrier *barrier)
@@ -60,6 +64,7 @@ static struct barrier_relay *relay_of(struct barrier *barrier)
     if (barrier->relay == NULL) {
         barrier->relay = calloc(1, sizeof *barrier->relay);
         ensure_memory(barrier->relay != NULL);
+        barrier->relay->hold_ns = HOLD_MIN_NS;
     }
     return barrier->relay;
 }
@@ -164,12 +169,23 @@ void relay_arrivals(struct barrier *barrier, node_id from,
     }
 }
 
+static void learn(struct barrier_relay *relay, uint32_t n_group)
+{
+    if (relay->n_expected != n_group) {
+        relay->hold_ns = HOLD_MIN_NS;
+    } else if (relay->is_late && relay->hold_ns < HOLD_MAX_NS) {
+        relay->hold_ns *= 2;
+    }
+    relay->is_late = false;
+    relay->n_expected = n_group;
+}
+
 void relay_lead(struct barrier *barrier, uint32_t n_group)
 {
     if (n_group == 0 && barrier->relay == NULL) {
         return;
     }
-    relay_of(barrier)->n_expected = n_group;
+    learn(relay_of(barrier), n_group);
     if (is_complete(barrier)) {
         send_held(barrier);
     }
@@ -177,12 +193,13 @@ void relay_lead(struct barrier *barrier, uint32_t n_group)
 
 bool relay_poll(struct barrier *barrier, uint64_t now_ns)
 {
-    const struct barrier_relay *relay = barrier->relay;
+    struct barrier_relay *relay = barrier->relay;
 
     if (relay == NULL || relay->held.n_threads == 0) {
         return false;
     }
-    if (now_ns - relay->since_ns >= RELAY_NS) {
+    if (now_ns - relay->since_ns >= relay->hold_ns) {
+        relay->is_late = true;
         send_held(barrier);
     }
     return relay->held.n_threads > 0;

@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, litmus_of_many, random, random_of_many, random_bound, filled, race_free, race_found, migrate, posix, settled, cells,
+Tests: litmus, litmus_of_many, random, random_of_many, meeting, random_bound, filled, race_free, race_found, migrate, posix, settled, cells,
 bound, bound_messages, flags, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
@@ -89,6 +89,11 @@ class Tests:
                      "-s", seed, "-r", self.options.runs, "-o", MANY_NODES,
                      *(["-c"] if self.options.scoped else []),
                      variables=self.variables(seed))
+
+    def meeting(self, _seed):
+        """At a barrier of many nodes none has to tell all the others."""
+        self.succeed(MANY_NODES, self.program("meeting"), MANY_NODES // 2,
+                     variables={"TEAMSTER_WORKERS": "1"})
 
     def random_of_many(self, seed):
         """Sums of doubles have the same bits, however many nodes there are."""
