@@ -215,6 +215,7 @@ static const enum order_way order_ways[] = {
     [SYNC_GIVES] = ORDER_GIVES,
     [SYNC_TAKES] = ORDER_TAKES,
     [SYNC_PASSES] = ORDER_MOVES,
+    [SYNC_RELAYS] = ORDER_PASSES,
 };
 
 static void sync_order(void *owner, uint64_t object, node_id to,

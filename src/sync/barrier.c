@@ -22,15 +22,15 @@
 // I3  The writes of a thread in `sending` were made before the release began:
 //     who comes later goes to `gathering`.
 // I4  A barrier where somebody gathers is watched.
+// I5  They go to the manager, or to the node that leads this one (barrier_relay.c): to
+//     which is changed only while none of them is on its way. So all of a node go one way,
+//     which keeps I1, and what lets them pass comes back on it.
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "sync/barrier_priv.h"
 
 #define GATHER_NS 1000000u
-
-/** Values in one message: their bodies fit MESSAGE_BODY_MAX. */
-#define ARRIVALS_MAX 8192u
 
 static void released(struct waiter *release);
 
@@ -42,6 +42,7 @@ struct barrier *barrier_of(struct sync *sync, uint64_t key)
         barrier->release.wake = released;
         barrier->sync = sync;
         barrier->key = key;
+        barrier->via = NODE_NONE;
     }
     return barrier;
 }
@@ -53,6 +54,13 @@ void barrier_watch(struct barrier *barrier)
         barrier->next_watched = barrier->sync->watched;
         barrier->sync->watched = barrier;
     }
+}
+
+/* Where arrivals go. */
+static node_id route_of(const struct barrier *barrier)
+{
+    return barrier->via == NODE_NONE ? manager_of(barrier->sync, barrier->key)
+                                     : barrier->via;
 }
 
 /* Kind and operation of an arrival, as kept in its waiter. */
@@ -85,14 +93,14 @@ static void flush(struct barrier *barrier)
         return;
     }
     way = barrier->gathering.first->result2;
-    while (barrier->gathering.n > 0 && barrier->sending.n < ARRIVALS_MAX &&
+    while (barrier->gathering.n > 0 &&
+           barrier->sending.n < BARRIER_VALUES_MAX &&
            barrier->gathering.first->result2 == way) { // I2
         queue_push(&barrier->sending, queue_pop(&barrier->gathering));
     }
     barrier->is_flush_due = barrier->gathering.n > 0;
     tell(barrier, STAGE_ARRIVED);
-    release_for(barrier->sync, manager_of(barrier->sync, barrier->key),
-                &barrier->release);
+    release_for(barrier->sync, route_of(barrier), &barrier->release);
 }
 
 static void write_values(struct barrier *barrier, struct message *message)
@@ -138,9 +146,8 @@ static void released(struct waiter *release)
         write_values(barrier, &message);
     }
     tell(barrier, STAGE_SENT);
-    order_gives(barrier->sync, barrier->key,
-                manager_of(barrier->sync, barrier->key));
-    send_to(barrier->sync, manager_of(barrier->sync, barrier->key), &message);
+    order_gives(barrier->sync, barrier->key, route_of(barrier));
+    send_to(barrier->sync, route_of(barrier), &message);
     while (barrier->sending.n > 0) {
         queue_push(&barrier->waiting, queue_pop(&barrier->sending));
     }
@@ -171,6 +178,17 @@ void sync_barrier_arrive(struct sync *sync, uint64_t key,
     }
 }
 
+/* Where the next arrivals are to go. I5 */
+static void take_way(struct barrier *barrier,
+                     const struct message_barrier_leave *leave)
+{
+    if (barrier->waiting.n == leave->n_threads && barrier->sending.n == 0) {
+        barrier->via = leave->via;
+    }
+    relay_lead(barrier,
+               leave->via == barrier->sync->port->self ? leave->n_group : 0);
+}
+
 tm_status barrier_receive_leave(struct sync *sync, node_id from,
                                 const struct message *message)
 {
@@ -178,10 +196,12 @@ tm_status barrier_receive_leave(struct sync *sync, node_id from,
     uint32_t n = message->u.barrier_leave.n_threads;
     struct barrier *barrier = table_find(&sync->barriers, key);
 
-    if (from != manager_of(sync, key) || barrier == NULL || n == 0 ||
-        n > barrier->waiting.n) {
+    if (barrier == NULL || from != route_of(barrier) || n == 0 ||
+        n > barrier->waiting.n ||
+        !roster_has(&sync->port->roster, message->u.barrier_leave.via)) {
         return TM_EWIRE;
     }
+    take_way(barrier, &message->u.barrier_leave);
     barrier->n_last = n;
     sync->n_barriers++;
     if (sync->most < message->u.barrier_leave.count) {
@@ -216,7 +236,8 @@ void barrier_poll(struct sync *sync, int workers_are_idle)
             flush(barrier);
         }
         meeting_poll(barrier, now_ns);
-        if (barrier->gathering.n == 0 && barrier->n_arrived == 0) {
+        if (!relay_poll(barrier, now_ns) && barrier->gathering.n == 0 &&
+            barrier->n_arrived == 0) {
             *link = barrier->next_watched;
             barrier->is_watched = false;
         } else {
@@ -287,7 +308,8 @@ static bool node_part_is_valid(const struct barrier *barrier)
 bool barrier_is_valid(const struct sync *sync, const void *record)
 {
     (void)sync;
-    return node_part_is_valid(record) && meeting_is_valid(record);
+    return node_part_is_valid(record) && meeting_is_valid(record) &&
+           relay_is_valid(record);
 }
 
 bool barriers_are_watched(const struct sync *sync)
@@ -311,6 +333,8 @@ void barrier_release_all(struct sync *sync)
 
     for (size_t at = 0; (barrier = table_next(&sync->barriers, &at)) != NULL;) {
         free(barrier->n_of_node);
+        free(barrier->ways);
         free(barrier->values);
+        relay_free(barrier);
     }
 }

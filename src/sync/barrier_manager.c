@@ -2,13 +2,15 @@
 //
 // Barriers, the manager's part: counts the arrivals of all nodes; when as many
 // have come as the barrier counts, tells each node how many of its threads
-// pass, with the result of the reduction. One message a node, its own last.
+// pass, with the result of the reduction. One message a node, its own last; or one for
+// all nodes that another one leads (barrier_relay.c), and who that is from now on.
 //
 // I1  Between two messages fewer have arrived than the barrier counts.
 // I2  n_of_node sums up to n_arrived; in a reduction there are as many values.
 // I3  All arrivals of an episode are of one kind and one operation; otherwise
 //     the program is wrong, and says so.
 // I4  A barrier at which threads have arrived is watched.
+// I5  A leader is in its own group, and leads it only if the group is told so.
 //
 // A barrier that counts more threads than are left. While threads wait, the
 // manager asks the root every 100 ms (barrier_check). If those that have
@@ -95,22 +97,119 @@ tm_status barrier_receive_init(struct sync *sync, node_id from,
     return TM_OK;
 }
 
-static void let_node_pass(struct barrier *barrier, node_id node,
+/* ---- the end of an episode ---- */
+
+/* Who passes, this node last; their counts begin anew. @return how many nodes */
+static unsigned list_passings(struct barrier *barrier,
+                              struct wire_passing *passings)
+{
+    const struct roster *roster = &barrier->sync->port->roster;
+    const node_id own = barrier->sync->port->self;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i <= roster->n_live; i++) {
+        const node_id node = i < roster->n_live ? roster->live[i] : own;
+
+        if (barrier->n_of_node[node] > 0 &&
+            (node != own || i == roster->n_live)) {
+            passings[n++] =
+                (struct wire_passing){.node = node,
+                                      .n_threads = barrier->n_of_node[node],
+                                      .via = own};
+            barrier->n_of_node[node] = 0;
+        }
+    }
+    return n;
+}
+
+/* The root of n, or a little more. */
+static unsigned root_of(unsigned n)
+{
+    unsigned root = 1;
+
+    while (root * root < n) {
+        root++;
+    }
+    return root;
+}
+
+/* Who leads whom from now on: the first of each group. I5 */
+static void choose_leaders(const struct barrier *barrier,
+                           struct wire_passing *passings, unsigned n)
+{
+    const unsigned n_others =
+        n - (passings[n - 1].node == barrier->sync->port->self);
+    const unsigned n_group = root_of(n_others);
+
+    if (n <= BARRIER_ALONE_MAX) {
+        return;
+    }
+    for (unsigned i = 0; i < n_others; i++) {
+        struct wire_passing *leader = &passings[i - i % n_group];
+
+        passings[i].via = leader->node;
+        leader->n_group += passings[i].n_threads;
+    }
+}
+
+static void let_node_pass(struct barrier *barrier,
+                          const struct wire_passing *passing,
                           struct message *message)
 {
-    message->u.barrier_leave.n_threads = barrier->n_of_node[node];
-    barrier->n_of_node[node] = 0;
-    if (message->u.barrier_leave.n_threads > 0) {
-        order_takes(barrier->sync, barrier->key, node);
-        send_to(barrier->sync, node, message);
+    message->u.barrier_leave.n_threads = passing->n_threads;
+    message->u.barrier_leave.via = passing->via;
+    message->u.barrier_leave.n_group = passing->n_group;
+    order_takes(barrier->sync, barrier->key, passing->node);
+    send_to(barrier->sync, passing->node, message);
+}
+
+/* Those whose arrivals a node has passed on: by that node. They are taken out. */
+static void let_group_pass(struct barrier *barrier,
+                           struct wire_passing *passings, unsigned n,
+                           const struct message *leave)
+{
+    const node_id leader = barrier->ways[passings[0].node];
+    uint8_t *body = scratch_get(barrier->sync, n * WIRE_SIZE_passing);
+    struct wire_writer writer = {body, body + n * WIRE_SIZE_passing, 0};
+    struct message message = {.type = MESSAGE_barrier_pass, .body = body};
+
+    message.u.barrier_pass.key = barrier->key;
+    message.u.barrier_pass.result = leave->u.barrier_leave.result;
+    message.u.barrier_pass.count = leave->u.barrier_leave.count;
+    for (unsigned i = 0; i < n; i++) {
+        if (passings[i].n_threads > 0 &&
+            barrier->ways[passings[i].node] == leader) {
+            wire_put_passing(&writer, &passings[i]);
+            passings[i].n_threads = 0;
+        }
+    }
+    message.body_size = (uint32_t)(writer.at - body);
+    order_relays(barrier->sync, barrier->key, leader);
+    send_to(barrier->sync, leader, &message);
+}
+
+/* Each by the way that its arrivals came: T2 of barrier_relay.c. */
+static void let_nodes_pass(struct barrier *barrier, struct message *message)
+{
+    struct wire_passing passings[TM_MAX_NODES];
+    const unsigned n = list_passings(barrier, passings);
+
+    choose_leaders(barrier, passings, n);
+    for (unsigned i = 0; i < n; i++) {
+        if (passings[i].n_threads == 0) {
+            continue; // told with others
+        }
+        if (barrier->ways[passings[i].node] == NODE_NONE) {
+            let_node_pass(barrier, &passings[i], message);
+        } else {
+            let_group_pass(barrier, &passings[i], n - i, message);
+        }
     }
 }
 
 static void let_all_pass(struct barrier *barrier)
 {
-    const struct roster *roster = &barrier->sync->port->roster;
     struct message message = {.type = MESSAGE_barrier_leave};
-    node_id own = barrier->sync->port->self;
 
     message.u.barrier_leave.key = barrier->key;
     if (kind_reduces(barrier->kind)) {
@@ -119,16 +218,13 @@ static void let_all_pass(struct barrier *barrier)
                         barrier->kind == ARRIVE_DOUBLE);
     }
     message.u.barrier_leave.count = barrier->most;
-    for (unsigned i = 0; i < roster->n_live; i++) {
-        if (roster->live[i] != own) {
-            let_node_pass(barrier, roster->live[i], &message);
-        }
-    }
-    let_node_pass(barrier, own, &message);
+    let_nodes_pass(barrier, &message);
     barrier->n_arrived = 0;
     barrier->n_values = 0;
     barrier->episode++;
 }
+
+/* ---- arrivals ---- */
 
 void barrier_keep_values(struct barrier *barrier, struct wire_reader *body,
                          uint32_t n)
@@ -200,30 +296,35 @@ static void begin_episode(struct barrier *barrier,
 void barrier_make_counts(struct barrier *barrier)
 {
     barrier->n_of_node = calloc(TM_MAX_NODES, sizeof *barrier->n_of_node);
-    ensure_memory(barrier->n_of_node != NULL);
+    barrier->ways = calloc(TM_MAX_NODES, sizeof *barrier->ways);
+    ensure_memory(barrier->n_of_node != NULL && barrier->ways != NULL);
 }
 
-static void count_arrivals(struct barrier *barrier, node_id from,
-                           const struct message *message)
+/* Threads of a node have arrived.
+ * @param way     that has passed them on, or NODE_NONE
+ * @param values  theirs come next, if they reduce */
+static void count_arrivals(struct barrier *barrier, node_id way,
+                           struct wire_arrived arrived,
+                           const struct message_barrier_arrive *arrive,
+                           struct wire_reader *values)
 {
-    uint32_t n_left = message->u.barrier_arrive.n_threads;
-    uint8_t kind = message->u.barrier_arrive.kind;
-    struct wire_reader body = wire_read_body(message);
+    uint32_t n_left = arrived.n_threads;
 
     while (n_left > 0) {
         uint32_t n = barrier->count - barrier->n_arrived;
 
         n = n_left < n ? n_left : n;
         if (barrier->n_arrived == 0) {
-            begin_episode(barrier, &message->u.barrier_arrive);
+            begin_episode(barrier, arrive);
         }
-        if (barrier->most < message->u.barrier_arrive.count) {
-            barrier->most = message->u.barrier_arrive.count;
+        if (barrier->most < arrive->count) {
+            barrier->most = arrive->count;
         }
-        if (kind_reduces(kind)) {
-            barrier_keep_values(barrier, &body, n);
+        if (kind_reduces(arrive->kind)) {
+            barrier_keep_values(barrier, values, n);
         }
-        barrier->n_of_node[from] += n;
+        barrier->n_of_node[arrived.node] += n;
+        barrier->ways[arrived.node] = way;
         barrier->n_arrived += n;
         n_left -= n;
         if (barrier->n_arrived == barrier->count) {
@@ -232,27 +333,102 @@ static void count_arrivals(struct barrier *barrier, node_id from,
     }
 }
 
-tm_status barrier_receive_arrive(struct sync *sync, node_id from,
-                                 const struct message *message)
+/* May such an arrival be? @param size  of the values in its message */
+static bool is_arrival(const struct message_barrier_arrive *arrive, size_t size)
 {
-    uint32_t n_threads = message->u.barrier_arrive.n_threads;
-    uint8_t kind = message->u.barrier_arrive.kind;
-    uint8_t op = message->u.barrier_arrive.op;
-    uint64_t size = kind_reduces(kind) ? 16ull * n_threads : 0;
-    struct barrier *barrier;
+    const size_t n_values = kind_reduces(arrive->kind) ? arrive->n_threads : 0;
 
-    if (!is_manager(sync, message->u.barrier_arrive.key) || n_threads == 0 ||
-        kind > ARRIVE_INT64 || op > TM_MAX || message->body_size != size) {
-        return TM_EWIRE;
-    }
-    barrier = barrier_of(sync, message->u.barrier_arrive.key);
-    if (!fits(barrier, &message->u.barrier_arrive)) {
-        return TM_OK;
+    return arrive->n_threads > 0 && arrive->kind <= ARRIVE_INT64 &&
+           arrive->op <= TM_MAX && size == n_values * WIRE_SIZE_contribution;
+}
+
+/* The manager's record of a barrier where these may meet, or NULL: that is told. */
+static struct barrier *meeting_of(struct sync *sync,
+                                  const struct message_barrier_arrive *arrive)
+{
+    struct barrier *barrier = barrier_of(sync, arrive->key);
+
+    if (!fits(barrier, arrive)) {
+        return NULL;
     }
     if (barrier->n_of_node == NULL) {
         barrier_make_counts(barrier);
     }
-    count_arrivals(barrier, from, message);
+    return barrier;
+}
+
+tm_status barrier_receive_arrive(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    const struct message_barrier_arrive *arrive = &message->u.barrier_arrive;
+    struct wire_reader values = wire_read_body(message);
+    struct barrier *barrier;
+
+    if (!is_arrival(arrive, message->body_size)) {
+        return TM_EWIRE;
+    }
+    if (!is_manager(sync, arrive->key)) {
+        if (sync->port->roster.n_live <= BARRIER_ALONE_MAX) {
+            return TM_EWIRE; // nobody leads others
+        }
+        relay_arrivals(barrier_of(sync, arrive->key), from, message);
+        return TM_OK;
+    }
+    barrier = meeting_of(sync, arrive);
+    if (barrier != NULL) {
+        count_arrivals(barrier, NODE_NONE,
+                       (struct wire_arrived){from, arrive->n_threads}, arrive,
+                       &values);
+    }
+    return TM_OK;
+}
+
+/* Of other nodes that there are, as many threads as it says. */
+static bool nodes_fit(const struct sync *sync, unsigned n_nodes,
+                      uint64_t n_threads, struct wire_reader nodes)
+{
+    for (unsigned i = 0; i < n_nodes; i++) {
+        const struct wire_arrived arrived = wire_get_arrived(&nodes);
+
+        if (arrived.node == sync->port->self || arrived.n_threads == 0 ||
+            arrived.n_threads > n_threads ||
+            !roster_has(&sync->port->roster, arrived.node)) {
+            return false;
+        }
+        n_threads -= arrived.n_threads;
+    }
+    return n_threads == 0 && !nodes.failed;
+}
+
+tm_status barrier_receive_relay(struct sync *sync, node_id from,
+                                const struct message *message)
+{
+    const struct message_barrier_relay *relay = &message->u.barrier_relay;
+    const struct message_barrier_arrive arrive = {
+        .key = relay->key,
+        .n_threads = relay->n_threads,
+        .kind = relay->kind,
+        .op = relay->op,
+        .thread = relay->thread,
+        .place = relay->place,
+        .count = relay->count,
+    };
+    const size_t size = relay->n_nodes * (size_t)WIRE_SIZE_arrived;
+    struct wire_reader nodes = wire_read_body(message);
+    struct wire_reader values = nodes;
+    struct barrier *barrier;
+
+    if (!is_manager(sync, relay->key) || message->body_size < size ||
+        !is_arrival(&arrive, message->body_size - size) ||
+        !nodes_fit(sync, relay->n_nodes, relay->n_threads, nodes)) {
+        return TM_EWIRE;
+    }
+    (void)wire_get_bytes(&values, size);
+    barrier = meeting_of(sync, &arrive);
+    for (unsigned i = 0; barrier != NULL && i < relay->n_nodes; i++) {
+        count_arrivals(barrier, from, wire_get_arrived(&nodes), &arrive,
+                       &values);
+    }
     return TM_OK;
 }
 

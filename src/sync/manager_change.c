@@ -571,6 +571,7 @@ static void take_part(struct barrier *barrier, const struct message *message)
         const struct wire_arrived arrived = wire_get_arrived(&reader);
 
         barrier->n_of_node[arrived.node] += arrived.n_threads;
+        barrier->ways[arrived.node] = NODE_NONE;
         barrier->n_arrived += arrived.n_threads;
     }
     barrier_keep_values(
@@ -602,6 +603,9 @@ void sync_freeze(struct sync *sync, int is_frozen)
     const bool goes_on = sync->is_frozen && !is_frozen;
 
     sync->is_frozen = is_frozen != 0;
+    if (is_frozen) {
+        barriers_freeze(sync);
+    }
     if (goes_on) {
         for_each_lock(sync, let_go_on);
     }
@@ -612,6 +616,7 @@ void sync_roster_changed(struct sync *sync, const struct roster *before)
     sync->before = *before;
     calls_turn(sync);
     for_each_lock(sync, forget_line);
+    barriers_forget_ways(sync);
 }
 
 // Send the objects of a table that have another manager now.

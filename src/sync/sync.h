@@ -31,6 +31,7 @@ enum sync_order {
     SYNC_GIVES,  ///< this node has released, and the object's manager is told
     SYNC_TAKES,  ///< the object's manager lets threads of the node go on
     SYNC_PASSES, ///< this node has released, and lets threads of the node go on
+    SYNC_RELAYS, ///< the node is told what this one was told of the object
 };
 
 /** How data that are bound to a lock go along with it. */

@@ -172,6 +172,13 @@ static inline void order_gives(struct sync *sync, uint64_t object, node_id to)
     sync->ops.order(sync->ops.owner, object, to, SYNC_GIVES);
 }
 
+/** What this node knows of an object, by order_gives() of others, comes before what another
+ * one does. */
+static inline void order_relays(struct sync *sync, uint64_t object, node_id to)
+{
+    sync->ops.order(sync->ops.owner, object, to, SYNC_RELAYS);
+}
+
 /** What a node is told next comes after all that the object's manager was given. */
 static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
 {
@@ -313,6 +320,8 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
     X(barrier_init, barrier_receive_init, false)                               \
     X(barrier_arrive, barrier_receive_arrive, false)                           \
     X(barrier_leave, barrier_receive_leave, false)                             \
+    X(barrier_relay, barrier_receive_relay, false)                             \
+    X(barrier_pass, barrier_receive_pass, false)                               \
     X(barrier_check, thread_registry_receive_check, true)                      \
     X(barrier_starved, barrier_receive_starved, false)                         \
     X(call_done, call_receive_done, false)                                     \
@@ -399,5 +408,10 @@ bool thread_registry_is_valid(const struct thread_registry *registry);
 
 /** barrier.c: the records' own memory. */
 void barrier_release_all(struct sync *sync);
+/** barrier_relay.c: what is held back goes on. */
+void barriers_freeze(struct sync *sync);
+/** barrier_relay.c: the roster is another: nobody leads, and all arrivals that there are are
+ * known to have come from their own nodes. */
+void barriers_forget_ways(struct sync *sync);
 
 #endif

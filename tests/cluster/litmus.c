@@ -16,8 +16,10 @@
  * `iteration` the order is drawn beforehand and barriers keep it, so only one
  * outcome is right. In `bound` the variables are bound to their mutexes.
  *
- *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED] [-c]
+ *     litmus [-t TEST] [-m MODE] [-p PAGES] [-r RUNS] [-s SEED] [-o N] [-c]
  *
+ * -o: N more threads, on nodes of their own if there are as many, that have no steps: they
+ * read now and then, and meet where the others do.
  * -c: the variables are in a block of TM_SCOPE. Under a mutex of its own each is as ever, so
  * all modes keep the promise but `condition`, which uses them outside of it.
  */
@@ -31,6 +33,7 @@ enum {
     N_VARIABLES = 3,
     N_READS = 4,
     MOST_THREADS = 4,
+    MOST_ONLOOKERS = 60,
     MOST_STEPS = 8
 };
 enum { N_OUTCOMES = 1 << 2 * (N_READS + N_VARIABLES) };
@@ -491,7 +494,7 @@ static void print_counts(const char *name)
 
 static void threads_run(unsigned n_threads)
 {
-    tm_thread threads[MOST_THREADS];
+    tm_thread threads[MOST_THREADS + MOST_ONLOOKERS];
 
     for (unsigned i = 0; i < n_threads; i++) {
         const tm_thread_attr attr = {.placement = TM_ON_NODE,
@@ -505,14 +508,17 @@ static void threads_run(unsigned n_threads)
     }
 }
 
-static void test_run(const char *name, const char *text)
+static void test_run(const char *name, const char *text, unsigned n_onlookers)
 {
+    unsigned n_threads;
+
     litmus_parse(&job.litmus, text);
     memset(counts, 0, sizeof counts);
     memset(allowed, 0, sizeof allowed);
     outcomes_allow(&job.litmus, 0, (struct outcome){0});
-    OK(tm_barrier_init(&job.barrier, job.litmus.n_threads));
-    threads_run(job.litmus.n_threads);
+    n_threads = job.litmus.n_threads + n_onlookers;
+    OK(tm_barrier_init(&job.barrier, n_threads));
+    threads_run(n_threads);
     print_counts(name);
 }
 
@@ -559,13 +565,14 @@ int main(int argc, char **argv)
 {
     const char *only = NULL;
     unsigned n_pages = 2;
+    unsigned n_onlookers = 0;
     int option;
 
     tm_init(&argc, &argv);
     job.n_runs = 100;
     job.seed = 1;
     job.mode = MUTEX;
-    while ((option = getopt(argc, argv, "t:m:p:r:s:c")) != -1) {
+    while ((option = getopt(argc, argv, "t:m:p:r:s:o:c")) != -1) {
         switch (option) {
         case 't':
             only = optarg;
@@ -582,6 +589,9 @@ int main(int argc, char **argv)
         case 's':
             job.seed = strtoull(optarg, NULL, 0);
             break;
+        case 'o':
+            n_onlookers = (unsigned)atoi(optarg);
+            break;
         case 'c':
             job.is_scoped = 1;
             break;
@@ -589,10 +599,13 @@ int main(int argc, char **argv)
             return 64;
         }
     }
+    if (n_onlookers > MOST_ONLOOKERS) {
+        return 64;
+    }
     variables_allocate(n_pages);
     for (unsigned i = 0; i < N_TESTS; i++) {
         if (only == NULL || strcmp(only, tests[i].name) == 0) {
-            test_run(tests[i].name, tests[i].text);
+            test_run(tests[i].name, tests[i].text, n_onlookers);
         }
     }
     return 0;

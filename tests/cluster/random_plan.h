@@ -14,7 +14,7 @@
  */
 #include "program.h"
 
-enum { MOST_BLOCKS = 8, MOST_WORKERS = 16 };
+enum { MOST_BLOCKS = 8, MOST_WORKERS = 32, FEW_WORKERS = 16 };
 
 /** What the seed says once; in shared memory, constant while threads run. */
 struct plan {

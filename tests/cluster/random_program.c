@@ -896,7 +896,7 @@ static void plan_draw(struct plan *plan)
         }
     }
     if (plan->n_threads == 0) {
-        plan->n_threads = 1 + (unsigned)(mix(plan->seed, 79) % MOST_WORKERS);
+        plan->n_threads = 1 + (unsigned)(mix(plan->seed, 79) % FEW_WORKERS);
     }
 }
 

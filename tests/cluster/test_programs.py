@@ -6,7 +6,7 @@ protocols, fault sources and workers; and what happens when nodes are killed.
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
                      [--seeds FIRST,...] [--runs N]
 
-Tests: litmus, random, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
+Tests: litmus, litmus_of_many, random, random_of_many, meeting, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
 bound, bound_messages, flags, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
@@ -22,6 +22,7 @@ import time
 import jobs
 
 SOURCES = ("userfaultfd", "mprotect")
+MANY_NODES = 20
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration", "bound")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits",
@@ -81,6 +82,26 @@ class Tests:
             for i in range(2):
                 self.litmus_once(seed + i * 2, mode, n_nodes, self.options.runs,
                                  self.variables(seed + n_nodes + i))
+
+    def litmus_of_many(self, seed):
+        """More nodes than meet at a barrier without some that lead others."""
+        self.succeed(MANY_NODES, self.program("litmus"), "-m", self.options.mode,
+                     "-s", seed, "-r", self.options.runs, "-o", MANY_NODES,
+                     *(["-c"] if self.options.scoped else []),
+                     variables=self.variables(seed))
+
+    def meeting(self, _seed):
+        """At a barrier of many nodes none has to tell all the others."""
+        self.succeed(MANY_NODES, self.program("meeting"), MANY_NODES // 2,
+                     variables={"TEAMSTER_WORKERS": "1"})
+
+    def random_of_many(self, seed):
+        """Sums of doubles have the same bits, however many nodes there are."""
+        sums = {n_nodes: self.random_once(seed, n_nodes, self.variables(seed),
+                                          "-t", MANY_NODES + seed)
+                for n_nodes in (1, 16, MANY_NODES)}
+        if len(set(sums.values())) != 1:
+            raise jobs.Failure(f"seed {seed}: checksums by nodes: {sums}")
 
     def random_once(self, seed, n_nodes, variables, *options):
         output = self.succeed(n_nodes, self.program("random_program"), "-s",

@@ -151,13 +151,14 @@ static void open_node(struct world *world, unsigned i)
         .gone = gone,
         .tell = tell,
     };
-    const struct sync_ops none = {0};
+    const struct sync_ops ops_of_sync =
+        world->is_wide ? wide_ops(node) : (struct sync_ops){0};
 
     node->sim_port = *port;
     port->owner = node;
     port->send = send_counted;
     port->now_ns = now_of;
-    node->sync = sync_new(port, &none, 1);
+    node->sync = sync_new(port, &ops_of_sync, 1);
     node->membership = membership_new(port, node->engine, node->sync, &ops);
     CHECK(node->sync != NULL && node->membership != NULL);
 }
@@ -186,7 +187,7 @@ int changes_receive(struct world *world, node_id from, node_id at,
 {
     struct node *node = &world->nodes[at];
 
-    if (message->type >= MESSAGE_change_step) {
+    if (message_owner(message->type) == OWNER_members) {
         CHECK(membership_receive(node->membership, from, message) == TM_OK);
         return 1;
     }

@@ -83,7 +83,7 @@ void order_all(struct world *world)
 
 // ---- barriers
 
-static void pass(struct thread *thread)
+void pass_one(struct thread *thread)
 {
     thread->phase++;
     CHECK(thread->is_at_barrier);
@@ -105,7 +105,7 @@ static void pass_at(struct world *world, node_id node)
     engine_acquired(world->nodes[node].engine);
     for (unsigned i = 0; i < world->n_threads; i++) {
         if (world->threads[i].node == node) {
-            pass(&world->threads[i]);
+            pass_one(&world->threads[i]);
         }
     }
 }
@@ -158,6 +158,10 @@ void pass_barrier(struct thread *thread)
 {
     audit_arrive(thread);
     thread->is_at_barrier = 1;
+    if (thread->world->is_wide) {
+        wide_arrive(thread);
+        return;
+    }
     thread->step = WAITING;
     thread->then = NULL;
     count_arrival(thread->world);
@@ -180,6 +184,10 @@ void arrive(struct thread *thread)
 {
     audit_arrive(thread);
     thread->is_at_barrier = 1;
+    if (thread->world->is_wide) {
+        wide_arrive(thread);
+        return;
+    }
     // At once, as the runtime does: nothing else may come between.
     thread->wake = thread->waiter.wake;
     thread->waiter.wake = say_arrival;

@@ -55,6 +55,9 @@
 //
 // PROTOCOL/members, PROTOCOL/budget/members: nodes come and go meanwhile (changes.c).
 //
+// PROTOCOL/wide: many nodes, and the real barrier (wide.c). With /budget, /members, /race and
+// /death too.
+//
 // PROTOCOL/stall: an answer that a thread waits for is lost. The run must fail, with the
 // story of that page.
 //
@@ -97,9 +100,11 @@ static int has_globals; // pages have owners from the start
 static int is_audited;  // each read is judged
 static int has_grain;   // blocks share frames
 static int has_sharing; // it is said of blocks how they are shared
+static int is_wide;     // many nodes
 static int is_lossy;    // an answer that a thread waits for is lost
 static int n_answers;   // that a thread waited for
 static uint64_t n_changes;
+static uint64_t n_relays;
 static const struct world *running; // NULL: none
 
 // Does a thread before this one wait for the same page?
@@ -187,7 +192,8 @@ static void receive(void *owner, node_id from, const struct message *message)
     if (changes_receive(world, from, end->node, message)) {
         return;
     }
-    if (meet_receive(world, end->node, message)) {
+    if (wide_receive(world, from, end->node, message) ||
+        meet_receive(world, end->node, message)) {
         return;
     }
     if (message->type == MESSAGE_atomic_done ||
@@ -223,6 +229,7 @@ static void tick(void *owner, uint64_t argument)
         return;
     }
     engine_tick(world->nodes[argument].engine);
+    wide_tick(world, (node_id)argument);
     if (argument == 0) {
         changes_tick(world);
     }
@@ -441,6 +448,17 @@ static void deal_locks(struct world *world)
     deal_cells(world);
 }
 
+static void set_barrier(struct world *world)
+{
+    struct waiter waiter = {.wake = note_wake};
+
+    if (world->is_wide) {
+        wide_begin(world, &waiter);
+        run_until_woken(world);
+        CHECK(waiter.status == TM_OK);
+    }
+}
+
 static void start_threads(struct world *world)
 {
     world->n_ended = 0;
@@ -457,7 +475,8 @@ static void start_threads(struct world *world)
         thread->waiter.wake = wake;
         thread->world = world;
         thread->number = i;
-        thread->node = some_node(world);
+        thread->node = world->is_wide ? roster_pick(roster_of(world), i)
+                                      : some_node(world);
         engine_acquired(engine_of(thread));
         thread->lock_held = -1;
         thread->lock_outside = -1;
@@ -599,6 +618,7 @@ static void live(struct world *world)
         initialise(world);
     }
     deal_locks(world);
+    set_barrier(world);
     start_threads(world);
     while ((world->lives_left == 0 || world->n_ended < world->n_threads) &&
            (sim_step(world->sim) || disk_answers_last(world))) {
@@ -639,8 +659,9 @@ static uint64_t run(tm_protocol protocol)
     struct world *world = calloc(1, sizeof *world);
     struct sim_config config = {
         .n_nodes = has_pending_play ? 2
-                   : has_changes    ? MAX_IDS
-                                    : 1 + seed % MAX_NODES,
+                   : is_wide        ? WIDE_NODES + (has_changes ? 3 : seed % 3)
+                   : has_changes    ? FEW_IDS
+                                    : 1 + seed % FEW_NODES,
         .seed = seed,
         .delay_min_ns = 1000,
         .delay_max_ns = seed % 3 == 0   ? 2000
@@ -659,7 +680,11 @@ static uint64_t run(tm_protocol protocol)
     world->has_globals = has_globals;
     world->protocol = protocol;
     world->grain = has_grain ? UINT64_C(128) << seed % 5 : 0;
-    world->n_threads = 1 + (unsigned)sim_random(world->sim, MAX_THREADS);
+    world->is_wide = is_wide;
+    world->n_threads = 1 + (unsigned)sim_random(world->sim, FEW_THREADS);
+    if (is_wide) {
+        world->n_threads = MAX_THREADS - world->n_threads % 4;
+    }
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
     world->crosses = crosses;
@@ -673,7 +698,12 @@ static uint64_t run(tm_protocol protocol)
     promise_open(world);
     open_nodes(world);
     running = world;
-    changes_open(world, has_changes ? 1 + seed % 4 : config.n_nodes);
+    changes_open(world, !has_changes ? config.n_nodes
+                        : is_wide    ? WIDE_NODES
+                                     : 1 + seed % 4);
+    if (is_wide) {
+        wide_open(world);
+    }
     if (has_pending_play) {
         allocate_block(world);
         pending_play(world);
@@ -682,6 +712,7 @@ static uint64_t run(tm_protocol protocol)
         live_all(world);
     }
     n_changes += world->n_changes;
+    n_relays += world->n_relays;
     hash = sim_event_hash(world->sim);
     running = NULL;
     close_world(world);
@@ -713,6 +744,7 @@ int main(int argc, char **argv)
     has_globals = strstr(protocol_name + length, "/globals") != NULL;
     has_sharing = strstr(protocol_name + length, "/sharing") != NULL;
     has_grain = strstr(protocol_name + length, "/grain") != NULL;
+    is_wide = strstr(protocol_name + length, "/wide") != NULL;
     is_lossy = strstr(protocol_name + length, "/stall") != NULL;
     for (unsigned i = 0; i < all_protocols.n && protocol == NULL; i++) {
         const char *known = all_protocols.rows[i]->name;
@@ -726,7 +758,7 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/sharing][/grain][/crossing][/stall] [SEED [N "
+            "[/globals][/audit][/sharing][/grain][/crossing][/wide][/stall] [SEED [N "
             "[STEP]]]: no "
             "protocol %s\n",
             protocol_name);
@@ -745,6 +777,7 @@ int main(int argc, char **argv)
             CHECK(run(protocol->id) == hash); // the same seed, the same events
         }
     }
+    CHECK(!is_wide || n_relays > 0);
     printf(
         "%s: %llu seeds from %llu passed, %llu changes of the roster, events "
         "%016llx\n",

@@ -15,9 +15,12 @@
  * What the files of the conformance test share: the simulated nodes, the threads
  * with what each is doing, and the oracle.
  */
-#define MAX_NODES 5
-#define MAX_IDS 10 // with those that come while it runs
-#define MAX_THREADS 12
+#define FEW_NODES 5
+#define FEW_IDS 10 // with those that come while it runs
+#define FEW_THREADS 12
+#define WIDE_NODES 18 // of PROTOCOL/wide
+#define MAX_IDS 21
+#define MAX_THREADS 24
 #define N_PAGES 24
 #define CELL 16u
 #define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
@@ -147,6 +150,8 @@ struct world {
     unsigned n_changes; // done
     int tells;          // events travel behind updates: meet.c
     node_id manager;    // of the barrier
+    int is_wide; // there are many nodes, and the barrier is sync's: wide.c
+    unsigned n_relays; // messages that nodes have passed on there
     unsigned n_arrived;
     unsigned n_ended;
     struct judge *judge;     // or NULL: audit.c
@@ -188,6 +193,21 @@ void release_then(struct thread *thread, void (*then)(struct thread *));
 /** Release, then wait until all threads have; or only the latter. */
 void arrive(struct thread *thread);
 void pass_barrier(struct thread *thread);
+
+/** A thread goes on behind a barrier. */
+void pass_one(struct thread *thread);
+
+/* wide.c */
+struct sync_ops wide_ops(struct node *node);
+void wide_open(struct world *world);
+/** Give the barrier its count; wakes the waiter. */
+void wide_begin(struct world *world, struct waiter *waiter);
+/** A millisecond has passed at a node. */
+void wide_tick(struct world *world, node_id node);
+void wide_arrive(struct thread *thread);
+/** A message has come at a node. @return 0 if it is not of the barrier */
+int wide_receive(struct world *world, node_id from, node_id at,
+                 const struct message *message);
 
 /** All nodes come after what any of them has released: for finding races. */
 void order_all(struct world *world);
