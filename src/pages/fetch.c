@@ -207,23 +207,29 @@ void fetch_send_copy(struct engine *engine, page_no page_number, node_id to,
     send_page(engine, to, &message);
 }
 
-void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
-                     int with_contents)
+void fetch_end_ownership(struct engine *engine, page_no page_number, node_id to)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->is_owner = 0;
+    page->hint = (uint16_t)(to + 1);
+    copyset_clear(engine, page);
+}
+
+void fetch_send_ownership(struct engine *engine, page_no page_number,
+                          node_id to, int with_contents, uint8_t moves)
 {
     struct page *page = page_of(engine, page_number);
     struct message message = {.type = MESSAGE_page};
 
     ensure(page->is_owner && page->pushing == 0 && to != engine->port->self);
-    if (page->access != ACCESS_NONE) {
-        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
-    }
     page->epoch++;
     message.u.page = (struct message_page){
         .page = page_number,
         .version = page->version,
         .epoch = page->epoch,
         .flags = PAGE_WITH_OWNERSHIP,
-        .moves = page->moves,
+        .moves = moves,
     };
     if (with_contents) {
         message.u.page.flags |= PAGE_WITH_CONTENTS;
@@ -232,12 +238,21 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     }
     steps_sent(engine, page_number, STEP_SENT_AWAY, to);
     send_page(engine, to, &message);
+    fetch_end_ownership(engine, page_number, to);
+}
+
+void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
+                     int with_contents)
+{
+    struct page *page = page_of(engine, page_number);
+
+    if (page->access != ACCESS_NONE) {
+        space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+    }
+    fetch_send_ownership(engine, page_number, to, with_contents, page->moves);
     page->state = PAGE_ABSENT;
-    page->is_owner = 0;
-    page->hint = (uint16_t)(to + 1);
     page->was_here = 1;
     extent_find(engine, page_number)->n_away++;
-    copyset_clear(engine, page);
     engine_discard_later(engine, page_number);
 }
 
@@ -447,8 +462,8 @@ static void fetch_receive_request(struct engine *engine, node_id from,
 
 // ---- answers arrive
 
-static void take_ownership(struct engine *engine, page_no page_number,
-                           node_id from, uint32_t epoch)
+void fetch_take_ownership(struct engine *engine, page_no page_number,
+                          node_id from, uint32_t epoch)
 {
     struct page *page = page_of(engine, page_number);
 
@@ -556,7 +571,7 @@ static tm_status install(struct engine *engine, node_id from,
     page->untold = 0;
     page->stale = 0;
     page->state = PAGE_EXCLUSIVE;
-    take_ownership(engine, answer->page, from, answer->epoch);
+    fetch_take_ownership(engine, answer->page, from, answer->epoch);
     protocol->arrived(engine, answer->page, want_write);
     engine_settle(engine, answer->page);
     return TM_OK;

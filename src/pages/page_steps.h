@@ -34,6 +34,7 @@ struct extent;
     STEP_EVENT(APPLIED, "its writer hears that the owner has the diff")        \
     STEP_EVENT(ACKNOWLEDGED, "a push, or a diff of this node, has arrived")    \
     STEP_EVENT(RELEASED, "a release has looked at it")                         \
+    STEP_EVENT(NOTICED, "a write notice says who owns it")                     \
     STEP_EVENT(DROPS, "the copy is old, and given up")                         \
     STEP_EVENT(INVALIDATE, "the copy is to be given up")                       \
     STEP_EVENT(INVALIDATE_ACK, "another one has been")                         \

@@ -298,9 +298,18 @@ void fetch_ask_again(struct engine *engine, page_no page);
 /** These pages of a fetch will not come. */
 void fetch_send_done(struct engine *engine, node_id to, page_no page,
                      unsigned count, uint32_t id);
-/** Send a page and its ownership; it becomes absent here. */
+/** Send a page and its ownership; it becomes absent here, and its bytes go. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);
+/** The same, but what stays is for the caller to say; nobody writes it.
+ * @param moves  as of the page's record, for the next owner */
+void fetch_send_ownership(struct engine *engine, page_no page, node_id to,
+                          int with_contents, uint8_t moves);
+/** A page's ownership has gone to a node. */
+void fetch_end_ownership(struct engine *engine, page_no page, node_id to);
+/** It has come from a node, as of this epoch. */
+void fetch_take_ownership(struct engine *engine, page_no page, node_id from,
+                          uint32_t epoch);
 
 // ---- page_batch.c
 /** From now on pages to this node are gathered. */

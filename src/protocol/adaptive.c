@@ -39,6 +39,8 @@
 //    push that has come. Until the owner hears of it pushes come as before, and count. When
 //    it does, it notes the copy: A1.
 #include "protocol/copies.h"
+#include "protocol/hand_on.h"
+#include "protocol/migration.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
@@ -87,12 +89,19 @@ static enum serve_result serve(struct engine *engine, page_no page,
     if (request->is_ahead && sharing_is_for_need(engine, page)) {
         return REFUSED;
     }
-    if (!pushes_move(engine, page, request,
+    if (!hand_on(engine, page, request) &&
+        !pushes_move(engine, page, request,
                      sharing_rule_of(engine, page))) { // A3
         refresh_send_copy(engine, page, request,
                           is_to_subscribe(engine, page, request));
     }
     return SERVED;
+}
+
+static int local_fault(struct engine *engine, page_no page, int is_write)
+{
+    return !(is_write && hand_on_gives_up(engine, page)) &&
+           pushes_local_fault(engine, page, is_write);
 }
 
 // A4
@@ -102,18 +111,35 @@ static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
            !notices_are_newer(engine, page, version);
 }
 
+// It is this node's, and will be written, and then go to another one.
+static int migrates(const struct engine *engine, page_no page)
+{
+    return page_of(engine, page)->is_owner && migration_is_on(engine, page);
+}
+
+// Its copies go to others when they ask, if there are any.
+static int pins(const struct engine *engine, page_no page)
+{
+    return migrates(engine, page) || (sharing_rule_of(engine, page)->stays &&
+                                      page_of(engine, page)->is_owner);
+}
+
 static void arrived(struct engine *engine, page_no page_number, int want_write)
 {
     struct page *page = page_of(engine, page_number);
     const struct sharing_rule *rule = sharing_rule_of(engine, page_number);
 
+    if (page->is_owner) {
+        hand_on_arrived(engine, page_number);
+    }
     if (page->subscribed && want_write) {
         page_use_of(page)->probe_in = PATIENCE;
     }
     pushes_arrived(engine, page_number,
-                   want_write && !rule->is_read_only &&           // G1
+                   (want_write || migrates(engine, page_number)) &&
+                       !rule->is_read_only &&                     // G1
                        (page->subscribed || !engine->is_frozen)); // A6
-    if (rule->stays && page->is_owner) {
+    if (pins(engine, page_number)) {
         pin_page(engine, page_number);
     }
 }
@@ -122,7 +148,9 @@ static void arrived(struct engine *engine, page_no page_number, int want_write)
 static void wrote(struct engine *engine, page_no page)
 {
     readers_note_version(engine, page, engine->port->self);
-    if (readers_have_copies(engine, page)) {
+    page_use_of(page_of(engine, page))->has_written = 1;
+    if (readers_have_copies(engine, page) ||
+        migration_has_begun(engine, page)) { // A9
         notices_note(engine, page, page_of(engine, page)->version,
                      engine->port->self);
     }
@@ -205,20 +233,29 @@ static void left(struct engine *engine, page_no page, node_id node)
     recent_given(engine, page);
 }
 
-// What the program has said to be pushed to nobody has a home.
+// What the program has said to be pushed to nobody has a home. What migrates goes to who has the
+// last copy, and is given to nobody else meanwhile.
 static enum handing may_hand(const struct engine *engine, page_no page,
                              node_id to)
 {
+    if (migration_is_on(engine, page)) {
+        return pushes_is_calm(engine, page, to) &&
+                       copyset_is_empty(page_of(engine, page))
+                   ? HAND_AND_DROP
+                   : HAND_NOT;
+    }
     return sharing_rule_of(engine, page)->subscribes == SUBSCRIBES_NOBODY
                ? HAND_NOT
                : pushes_may_hand_on(engine, page, to);
 }
 
-// Its copies go to others when they ask, if there are any.
-static int pins(const struct engine *engine, page_no page)
+static void called(struct engine *engine, struct page_list *pages, int to_read)
 {
-    return sharing_rule_of(engine, page)->stays &&
-           page_of(engine, page)->is_owner;
+    if (to_read) {
+        hand_on_called(engine, pages);
+    } else {
+        copies_make_stale(engine, pages);
+    }
 }
 
 // ---- nodes come and go
@@ -239,6 +276,8 @@ static const struct update_rules rules = {
     .may_hand = may_hand,
     .dropped = readers_end_subscription,
     .left = left,
+    .called = called,
+    .recalled = readers_called_back,
     .applied = copies_applied,
     .wrote = wrote,
     .noticed = copies_make_stale, // A4
@@ -250,7 +289,7 @@ const struct protocol protocol_adaptive = {
     .base = &updates_base,
     .updates = &rules,
     .pins = pins,
-    .local_fault = pushes_local_fault,
+    .local_fault = local_fault,
     .serve = serve,
     .is_fresh = is_fresh,
     .refetch = refresh_ask,

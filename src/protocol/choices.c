@@ -84,17 +84,25 @@ static int tell_block(const struct choice *choice, char *text, size_t size)
 
 static void tell(const struct choice *choice, char *text, size_t size)
 {
-    const int used = tell_block(choice, text, size);
+    int used = tell_block(choice, text, size);
     const uint64_t n_again = choice->n_again > 0 ? choice->n_again : 1;
 
-    snprintf(text + used, size - (size_t)used,
-             ": %llu copies given; %llu asked for again, %.1f versions later, "
-             "of which %llu are pushed to since then (%llu of them in vain)",
-             (unsigned long long)choice->n_first,
-             (unsigned long long)choice->n_again,
-             (double)choice->n_missed / (double)n_again,
-             (unsigned long long)choice->n_subscribed,
-             (unsigned long long)choice->n_ended);
+    used += snprintf(
+        text + used, size - (size_t)used,
+        ": %llu copies given; %llu asked for again, %.1f versions later, "
+        "of which %llu are pushed to since then (%llu of them in vain)",
+        (unsigned long long)choice->n_first,
+        (unsigned long long)choice->n_again,
+        (double)choice->n_missed / (double)n_again,
+        (unsigned long long)choice->n_subscribed,
+        (unsigned long long)choice->n_ended);
+    if (choice->n_migrated > 0) {
+        snprintf(text + used, size - (size_t)used,
+                 "; %llu times a page went on to who asked for it, to be "
+                 "written there (%llu pages did so no more)",
+                 (unsigned long long)choice->n_migrated,
+                 (unsigned long long)choice->n_stayed);
+    }
 }
 
 void engine_explain_choices(const struct engine *engine,
@@ -106,7 +114,7 @@ void engine_explain_choices(const struct engine *engine,
     for (unsigned i = 0; choices != NULL && i <= CHOICES_MAX; i++) {
         char text[512];
 
-        if (choices->rows[i].n_first > 0) {
+        if (choices->rows[i].n_first + choices->rows[i].n_migrated > 0) {
             tell(&choices->rows[i], text, sizeof text);
             say(owner, text);
         }

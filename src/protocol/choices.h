@@ -20,6 +20,9 @@ struct choice {
     uint64_t
         n_subscribed; ///< of these requests, copies that are pushed to since
     uint64_t n_ended; ///< such as turned out not to be read
+    uint64_t
+        n_migrated;    ///< times that a page was handed on to who asked for it
+    uint64_t n_stayed; ///< times that one was found not to migrate any more
 };
 
 /** Of the page's block. Valid until the next call. */

@@ -136,7 +136,8 @@ void notice_list_send(const struct port *port, struct notice_list *list,
             continue;
         }
         wire_put_notice_entry(&writer, &(struct wire_notice_entry){
-                                           it->page, it->version, it->serial});
+                                           it->page, it->version, it->serial,
+                                           it->owner, it->epoch});
         if (writer.at == writer.end) {
             send_some(port, to, mutex, body, &writer);
             writer.at = body;

@@ -16,6 +16,8 @@ struct notice {
     uint32_t version;
     uint32_t serial; ///< of its extent
     node_id from;    ///< who has said so: it is not told again
+    uint16_t owner;  ///< as of the wire's notice_entry
+    uint32_t epoch;
     uint8_t
         is_scoped; ///< a mutex takes it along only if it was written under that
     uint8_t is_past; ///< N3

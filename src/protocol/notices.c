@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "protocol/migration.h"
 #include "protocol/notice_list.h"
 #include "protocol/scopes.h"
 
@@ -38,11 +39,16 @@ void notices_note(struct engine *engine, page_no page, uint32_t version,
                   node_id from)
 {
     const struct extent *extent = extent_find(engine, page);
+    const struct page *at = page_of(engine, page);
     const struct notice notice = {
         .page = page,
         .version = version,
         .serial = extent == NULL ? 0 : extent->serial,
         .from = from,
+        .owner = at->is_owner && migration_is_on(engine, page)
+                     ? (uint16_t)(engine->port->self + 1)
+                     : 0,
+        .epoch = at->epoch,
         .is_scoped = (uint8_t)scopes_have(engine, page),
     };
 
@@ -110,6 +116,28 @@ static int is_stale(const struct engine *engine, page_no page_number)
            notices_are_newer(engine, page_number, page->base);
 }
 
+// Who had written the page owned it: to be asked for it, if this node has nothing of it to
+// tell another one (A3).
+static void follow_owner(struct engine *engine, const struct notice *notice)
+{
+    struct page *page = page_of(engine, notice->page);
+    const struct extent *extent = extent_find(engine, notice->page);
+
+    if (notice->owner != 0 && notice->owner != engine->port->self + 1 &&
+        notice->epoch > page->epoch && // H2: also where a hint was cleared
+        roster_has(&engine->port->roster, notice->owner - 1u) &&
+        (page->state == PAGE_ABSENT || page_use_of(page)->is_left) &&
+        !page->is_owner && !page->fetching && page->in_flight == 0 &&
+        extent != NULL && extent->serial == notice->serial &&
+        listener(engine, notice->page) != NULL) {
+        hint_set(page, notice->owner - 1u, notice->epoch);
+        steps_made(engine, notice->page,
+                   (struct step_cause){.event = STEP_NOTICED,
+                                       .from = notice->owner - 1u,
+                                       .epoch = notice->epoch});
+    }
+}
+
 static void hear(struct engine *engine, const struct notice *notice,
                  uint64_t mutex)
 {
@@ -118,10 +146,13 @@ static void hear(struct engine *engine, const struct notice *notice,
     if (mutex != NO_MUTEX) {
         scopes_hear(engine, mutex, notice);
     }
-    if (notice_list_add(&notices->list, notice) &&
-        is_stale(engine, notice->page)) {
+    if (!notice_list_add(&notices->list, notice)) {
+        return;
+    }
+    if (is_stale(engine, notice->page)) {
         page_list_add(&notices->stale, notice->page);
     }
+    follow_owner(engine, notice);
 }
 
 // All at once, to one that listens: what is done to one page is done to any.
@@ -172,6 +203,8 @@ tm_status notices_receive(struct engine *engine, node_id from,
                                   .version = entry.version,
                                   .serial = entry.serial,
                                   .from = from,
+                                  .owner = entry.owner,
+                                  .epoch = entry.epoch,
                                   .is_scoped = mutex != NO_MUTEX ||
                                                scopes_have(engine, entry.page)},
                  mutex);

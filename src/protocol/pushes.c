@@ -15,6 +15,7 @@
 // Other nodes may have copies that nobody pushes to (readers.c). The page does not move
 // while they may, and each version of it is to be known: A1, A3 and A5 of adaptive.c.
 #include "protocol/pushes.h"
+#include "protocol/migration.h"
 #include "protocol/readers.h"
 #include "protocol/recent.h"
 
@@ -33,7 +34,7 @@ static void begin_writing(struct engine *engine, page_no page_number)
     if (page->is_owner && copyset_is_empty(page) && race_of(engine) == NULL &&
         !recent_is_followed(engine, page_number)) {
         page->state = PAGE_EXCLUSIVE;
-        if (readers_have_copies(engine, page_number)) {
+        if (protocol_of(engine, page_number)->refetch != NULL) {
             release_look_at(engine, page_number); // A5
         }
     } else {
@@ -96,7 +97,7 @@ int pushes_move(struct engine *engine, page_no page_number,
     }
     if (page->moves < most_moves(engine, page_number, request, rule) &&
         page->pushing == 0 && !readers_have_copies(engine, page_number)) {
-        page->moves += page->moves < UINT8_MAX;
+        page->moves += page->moves < MOVES_MIGRATES - 1;
         fetch_send_away(engine, page_number, request->requester, 1);
         return 1;
     }
@@ -224,7 +225,7 @@ static int has_good_copy(const struct engine *engine, page_no page_number,
 
 // Nothing is under way for the page that is of this owner's doing, and that node has
 // a copy.
-static int is_calm(const struct engine *engine, page_no page_number, node_id to)
+int pushes_is_calm(const struct engine *engine, page_no page_number, node_id to)
 {
     const struct page *page = page_of(engine, page_number);
 
@@ -239,7 +240,7 @@ static int may_hand_at_once(const struct engine *engine, page_no page_number,
                             node_id to)
 {
     return paging_is_out(engine, page_number) &&
-           is_calm(engine, page_number, to) &&
+           pushes_is_calm(engine, page_number, to) &&
            copyset_is_only(page_of(engine, page_number), to);
 }
 
@@ -275,7 +276,8 @@ void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
     }
     is_pushed = flight_push(engine, flight, flight->origin, item);
     flight_add_page(flight, item->page, is_pushed, from == flight->origin);
-    if (readers_have_copies(engine, item->page)) { // A1
+    if (readers_have_copies(engine, item->page) ||
+        migration_has_begun(engine, item->page)) { // A1, A9
         flight_tell_version(flight, item->page, page->version);
     }
     readers_note_version(engine, item->page, flight->origin);
@@ -286,7 +288,7 @@ enum handing pushes_may_hand(const struct engine *engine, page_no page_number,
 {
     const struct page *page = page_of(engine, page_number);
 
-    return is_calm(engine, page_number, to) &&
+    return pushes_is_calm(engine, page_number, to) &&
                    (page->access == ACCESS_NONE ||
                     paging_is_unwanted(engine, page_number))
                ? HAND_AND_DROP
@@ -298,7 +300,7 @@ enum handing pushes_may_hand_on(const struct engine *engine,
 {
     const enum handing handing = pushes_may_hand(engine, page_number, to);
 
-    return handing == HAND_NOT && is_calm(engine, page_number, to) &&
+    return handing == HAND_NOT && pushes_is_calm(engine, page_number, to) &&
                    readers_write_alone(engine, page_number, to)
                ? HAND_AND_KEEP
                : handing;
@@ -328,7 +330,7 @@ static void forget_use(struct engine *engine, page_no page_number)
         !page->fetching && !page->pinned) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
         use->probe_in = 0;
-        use->probe_every = 0;
+        use->probe_steps = 0;
         use->unread = UNREAD_MAX - 1; // the next push finds it unused
     }
 }
@@ -336,7 +338,9 @@ static void forget_use(struct engine *engine, page_no page_number)
 void pushes_advised(struct engine *engine, page_no page,
                     enum page_advice advice)
 {
-    page_of(engine, page)->moves = 0; // it may follow its threads again
+    if (!migration_has_begun(engine, page)) { // A9
+        page_of(engine, page)->moves = 0;     // it may follow its threads again
+    }
     extent_forget_asked_back(engine, page);
     if (advice == ADVICE_UNUSED) {
         forget_use(engine, page);

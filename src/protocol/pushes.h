@@ -27,6 +27,8 @@ void pushes_receive(struct engine *engine, struct flight *flight, node_id from,
                     const struct update_item *item);
 void pushes_to_owner(struct engine *engine, struct flight *flight, node_id from,
                      const struct update_item *item);
+/** Is nothing of this owner's doing under way for the page, and has that node a good copy? */
+int pushes_is_calm(const struct engine *engine, page_no page, node_id to);
 enum handing pushes_may_hand(const struct engine *engine, page_no page,
                              node_id to);
 /** The same, if one node alone writes the page and its owner only reads it. */

@@ -10,23 +10,31 @@
 // not read (pushes.c), or more is pushed than can be read (adaptive.c).
 // Who asks for the first time is not pushed to: what it will read is not known.
 //
+// Copies that seem to be of no use are called back (recall.c): of a page that one node writes
+// on, while nobody asks for it; after twice as many versions each time that this was wrong.
+//
 // V1 A node is noted as having a copy from when one is sent to it that is not pushed to,
-//    until it asks for another, which it does only without one.
+//    until it asks for another, which it does only without one, or says that it has none
+//    since it was called (V3).
 #include "protocol/readers.h"
 
 #include "base/map.h"
 #include "base/vector.h"
 #include "protocol/choices.h"
+#include "protocol/migration.h"
 
 #define ENDED_MAX 4u      ///< choices that turned out wrong; more count as that
 #define SUBSCRIBED_MIN 4u ///< choices of a block that say something of the next
 #define AGAIN_MIN 8u      ///< requests that do
 #define ONLY_MIN 2u       ///< versions in a row by a node that nobody follows
 #define ALONE_MIN 4u      ///< the same, and others read
+#define UNASKED_MIN 8u ///< the same, until copies are called back, and at most
+#define UNASKED_MAX 128u
 
 struct reader {
     node_id node;
-    uint8_t has_copy; ///< V1
+    uint8_t has_copy;  ///< V1
+    uint8_t is_called; ///< it is to give that up
     uint8_t n_ended;
     uint32_t n_asked;  ///< requests since it was chosen last
     uint32_t n_missed; ///< versions of others between them
@@ -39,6 +47,9 @@ struct page_readers {
     uint32_t n_copies;
     uint32_t n_in_row; ///< versions that `writer` has made
     node_id writer;
+    node_id asker; ///< of the last copy, and no version has been made since
+    uint32_t n_unasked; ///< versions since a copy was asked for
+    uint32_t patience;  ///< so many, and copies are called back
     struct reader *readers;
     uint32_t n;
     uint32_t room;
@@ -73,6 +84,9 @@ static struct page_readers *record_of(struct engine *engine, page_no page)
     record = calloc(1, sizeof *record);
     ensure_memory(record != NULL);
     record->page = page;
+    record->writer = NODE_NONE;
+    record->asker = NODE_NONE;
+    record->patience = UNASKED_MIN;
     list_push(readers->first, record);
     map_add(&readers->by_page, page, record);
     return record;
@@ -114,6 +128,7 @@ static void set_has_copy(struct engine *engine, page_no page,
     find_record(engine, page)->n_copies +=
         (uint32_t)has_copy - reader->has_copy;
     reader->has_copy = (uint8_t)has_copy;
+    reader->is_called = 0; // V3
 }
 
 int readers_have_copies(const struct engine *engine, page_no page)
@@ -130,8 +145,41 @@ int readers_have_only(const struct engine *engine, page_no page, node_id node)
 
     return record != NULL && record->n_copies == 1 && reader != NULL &&
            reader->has_copy && record->writer == node &&
-           record->n_in_row >= ONLY_MIN &&
+           (record->n_in_row >= ONLY_MIN || migration_is_on(engine, page)) &&
            reader->version == page_of(engine, page)->version;
+}
+
+int readers_have_others(const struct engine *engine, page_no page, node_id node)
+{
+    const struct page_readers *record = find_record(engine, page);
+    const struct reader *reader = find_reader(engine, page, node);
+
+    return record != NULL &&
+           record->n_copies > (reader != NULL ? reader->has_copy : 0u);
+}
+
+void readers_call_back(struct engine *engine, page_no page, node_id but,
+                       enum recall_kind kind)
+{
+    struct page_readers *record = find_record(engine, page);
+
+    for (uint32_t i = 0; record != NULL && i < record->n; i++) {
+        struct reader *reader = &record->readers[i];
+
+        if (reader->has_copy && !reader->is_called && reader->node != but) {
+            reader->is_called = 1;
+            recall_add(engine, page, reader->node, kind);
+        }
+    }
+}
+
+void readers_called_back(struct engine *engine, page_no page, node_id node)
+{
+    struct reader *reader = find_reader(engine, page, node);
+
+    if (reader != NULL && reader->is_called) { // V3
+        set_has_copy(engine, page, reader, 0);
+    }
 }
 
 void readers_end(struct engine *engine, page_no page, node_id node)
@@ -177,16 +225,30 @@ static int reads_on(struct engine *engine, page_no page, struct reader *reader)
     return is_close;
 }
 
+// Nobody has written since another node asked: that one only reads.
+static void note_asker(struct engine *engine, page_no page, node_id node)
+{
+    struct page_readers *record = find_record(engine, page);
+
+    if (record->asker != NODE_NONE && record->asker != node) {
+        migration_breaks(engine, page);
+    }
+    record->asker = node;
+    record->n_unasked = 0;
+}
+
 int readers_subscribe(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);
-    const int subscribes = reader != NULL && reads_on(engine, page, reader);
+    const int subscribes = reader != NULL && reads_on(engine, page, reader) &&
+                           !migration_is_on(engine, page);
 
     if (reader == NULL) {
         choices_of(engine, page)->n_first++;
         reader = reader_of(engine, page, node);
     }
     set_has_copy(engine, page, reader, !subscribes); // V1
+    note_asker(engine, page, node);
     return subscribes;
 }
 
@@ -228,18 +290,55 @@ void readers_leave(struct engine *engine, page_no page, node_id node)
     reader->version--;
 }
 
-void readers_note_version(const struct engine *engine, page_no page,
-                          node_id node)
+// Has it asked for the page first, and is not the one who wrote last? (Its owner need not ask, and
+// who writes again says nothing new.)
+static void note_migration(struct engine *engine, page_no page,
+                           const struct page_readers *record, node_id node)
+{
+    if (record->asker == node && record->writer != node) {
+        migration_goes_on(engine, page);
+    } else if (record->asker != NODE_NONE
+                   ? record->asker != node
+                   : node != record->writer && node != engine->port->self) {
+        migration_breaks(engine, page);
+    }
+}
+
+static void call_back_unused(struct engine *engine, page_no page,
+                             struct page_readers *record)
+{
+    if (record->n_in_row >= record->patience &&
+        record->n_unasked >= record->patience) {
+        readers_call_back(engine, page, record->writer, RECALL_ALL);
+        record->n_unasked = 0;
+        record->patience =
+            record->patience < UNASKED_MAX ? 2 * record->patience : UNASKED_MAX;
+    }
+}
+
+static void note_writer(struct engine *engine, page_no page,
+                        struct page_readers *record, node_id node)
+{
+    note_migration(engine, page, record, node);
+    record->n_in_row = record->writer == node ? record->n_in_row + 1 : 1;
+    record->writer = node;
+    record->asker = NODE_NONE;
+    record->n_unasked++;
+    if (record->n_copies > 0) {
+        call_back_unused(engine, page, record);
+    }
+}
+
+void readers_note_version(struct engine *engine, page_no page, node_id node)
 {
     struct page_readers *record = find_record(engine, page);
     struct reader *reader = find_reader(engine, page, node);
 
-    if (record != NULL) {
-        record->n_in_row = record->writer == node ? record->n_in_row + 1 : 1;
-        record->writer = node;
-    }
     if (reader != NULL && reader->has_copy) {
         reader->version++;
+    }
+    if (record != NULL) {
+        note_writer(engine, page, record, node);
     }
 }
 

@@ -2,6 +2,7 @@
 #ifndef PROTOCOL_READERS_H
 #define PROTOCOL_READERS_H
 
+#include "protocol/recall.h"
 #include "protocol/updates.h"
 
 /*
@@ -17,6 +18,17 @@ int readers_have_copies(const struct engine *engine, page_no page);
  * page's version, and has it made more than one? (Others that write the page, too, have asked
  * for it by then.) */
 int readers_have_only(const struct engine *engine, page_no page, node_id node);
+
+/** May another node than this one have such a copy? */
+int readers_have_others(const struct engine *engine, page_no page,
+                        node_id node);
+
+/** Have nodes, but for one, give up such copies: recall.c. */
+void readers_call_back(struct engine *engine, page_no page, node_id but,
+                       enum recall_kind kind);
+
+/** Slot of update_rules: a node has none, if it was not sent one since it was called. */
+void readers_called_back(struct engine *engine, page_no page, node_id node);
 
 /** The node has no such copy any more: the page is its own. */
 void readers_end(struct engine *engine, page_no page, node_id node);
@@ -38,8 +50,7 @@ void readers_end_subscription(struct engine *engine, page_no page,
 void readers_leave(struct engine *engine, page_no page, node_id node);
 
 /** The page's latest version was made by this node, perhaps the owner. */
-void readers_note_version(const struct engine *engine, page_no page,
-                          node_id node);
+void readers_note_version(struct engine *engine, page_no page, node_id node);
 
 /** Has this node made all versions of late? */
 int readers_write_alone(const struct engine *engine, page_no page,

@@ -13,7 +13,8 @@
 // Y3 What a line had in a version from `since` on it has in the latest, if the line's version
 //    is not above that. (Of a page that is exclusive in the version that its owner makes next:
 //    nobody has one between, since the page is sealed before it is given: pushes.c.)
-// Y4 A record is of one ownership. While others had the page nobody noted here what changed.
+// Y4 A record is of one ownership, or has come along with it (migration.c). While others had
+//    the page nobody noted here what changed.
 #include "protocol/recent.h"
 
 #include "base/ensure.h"
@@ -27,6 +28,9 @@
 #define N_LINES (TM_PAGE_SIZE / LINE)
 #define LINES_OF_WORD (64u / LINE)
 #define LINE_MASK ((UINT64_C(1) << LINE) - 1)
+
+// Of a page that goes on with its record: one of more runs than that stays behind.
+#define RUNS_MAX (RECENT_LINES_MAX / WIRE_SIZE_changed_lines)
 
 // Versions that an owner makes of a page that nobody asks for, until it is exclusive.
 #define UNASKED_MAX 4u
@@ -170,6 +174,80 @@ size_t recent_diff(const struct engine *engine, page_no page, uint32_t since,
         }
     }
     return diff_of_mask(bytes, mask, diff);
+}
+
+// ---- with its page to another owner
+
+int recent_is_kept(const struct engine *engine, page_no page)
+{
+    return is_good(engine, find(engine, page));
+}
+
+static unsigned run_length(const struct recent_page *record, unsigned from)
+{
+    unsigned n = 1;
+
+    while (from + n < N_LINES &&
+           record->versions[from + n] == record->versions[from]) {
+        n++;
+    }
+    return n;
+}
+
+size_t recent_lines(const struct engine *engine, page_no page, uint8_t *lines)
+{
+    const struct recent_page *record = find(engine, page);
+    struct wire_writer writer = {lines, lines + RECENT_LINES_MAX, 0};
+
+    for (unsigned i = 0; is_good(engine, record) && i < N_LINES;) {
+        const unsigned n = run_length(record, i);
+
+        if (writer.at == writer.end) {
+            return 0;
+        }
+        wire_put_changed_lines(&writer, &(struct wire_changed_lines){
+                                            (uint8_t)n, record->versions[i]});
+        i += n;
+    }
+    return (size_t)(writer.at - lines);
+}
+
+// @return 0 they are not those of a page of this version
+static int read_lines(struct recent_page *record, uint32_t latest,
+                      const struct wire_bytes *lines)
+{
+    struct wire_reader reader = wire_read(lines->at, lines->size);
+    unsigned n = 0;
+
+    record->since = latest;
+    while (wire_has_more(&reader)) {
+        const struct wire_changed_lines run = wire_get_changed_lines(&reader);
+
+        if (reader.failed || run.count > N_LINES - n ||
+            is_newer(run.version, latest)) {
+            return 0;
+        }
+        for (unsigned i = 0; i < run.count; i++) {
+            record->versions[n++] = run.version;
+        }
+        if (is_newer(record->since, run.version)) {
+            record->since = run.version;
+        }
+    }
+    return n == N_LINES;
+}
+
+void recent_take(struct engine *engine, page_no page,
+                 const struct wire_bytes *lines)
+{
+    const uint32_t version = page_of(engine, page)->version;
+    struct recent_page *record;
+
+    recent_given(engine, page);
+    record = find(engine, page);
+    if (record != NULL && !read_lines(record, version, lines)) {
+        begin(engine, record, version);
+    }
 }
 
 // Y3: each between `since` and what is the latest.

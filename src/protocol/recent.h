@@ -25,6 +25,22 @@ void recent_owner_wrote(struct engine *engine, page_no page, const void *diff,
 /** Should its owner write to it against a twin, so that it is known what changes? */
 int recent_is_followed(const struct engine *engine, page_no page);
 
+/** Is anything known of the page, by this ownership? */
+int recent_is_kept(const struct engine *engine, page_no page);
+
+/** Bytes of what goes along with a page at most. */
+#define RECENT_LINES_MAX (24u * WIRE_SIZE_changed_lines)
+
+/** What is known of the page, for its next owner.
+ * @param[out] lines  [RECENT_LINES_MAX]
+ * @return bytes; 0: nothing is known, or too much */
+size_t recent_lines(const struct engine *engine, page_no page, uint8_t *lines);
+
+/** The same has come from the former owner, with the page and its ownership; what is
+ * malformed is as nothing. */
+void recent_take(struct engine *engine, page_no page,
+                 const struct wire_bytes *lines);
+
 /** What has changed since a version.
  * @param bytes       [4096] of the page's version
  * @param[out] diff   [DIFF_MAX]; all of the page, if nobody knows

@@ -6,7 +6,7 @@
 // follow in the block and were of use before: one message there, one back.
 //
 //   clean, dirty -> absent, stale   copies_make_stale(): a notice has come
-//   stale        -> clean           refreshed has come
+//   stale        -> clean           refreshed has come; perhaps with ownership
 //                -> absent          page has come, memory is short (the pager discards), or
 //                                   nodes have come or gone
 //
@@ -24,6 +24,7 @@
 #include "mem/diff.h"
 #include "mem/pager.h"
 #include "pages/places.h"
+#include "protocol/migration.h"
 #include "protocol/recent.h"
 
 #include <stdlib.h>
@@ -132,8 +133,10 @@ static void send_answer(struct engine *engine, struct refresh_answer *answer)
     answer->used = 0;
 }
 
-void refresh_send_copy(struct engine *engine, page_no page_number,
-                       const struct fetch_request *request, int is_subscribed)
+// What has changed of a page, behind what the answer says already.
+static void add_to_answer(struct engine *engine, page_no page_number,
+                          const struct fetch_request *request, unsigned flags,
+                          struct wire_bytes lines)
 {
     const struct page *page = page_of(engine, page_number);
     struct refresh_answer *answer = request->answer;
@@ -141,36 +144,83 @@ void refresh_send_copy(struct engine *engine, page_no page_number,
     struct wire_refreshed_copy copy = {
         .page = page_number,
         .version = page->version,
-        .epoch = page->epoch,
-        .flags = is_subscribed ? PAGE_SUBSCRIBED : 0,
+        .epoch = page->epoch + (flags & PAGE_WITH_OWNERSHIP ? 1 : 0),
+        .flags = (uint8_t)flags,
         .diff = {diff, 0},
+        .lines = lines,
     };
     struct wire_writer writer;
     int is_all;
 
-    recent_given(engine, page_number);
-    if (answer == NULL) {
-        fetch_send_copy(engine, page_number, request->requester, is_subscribed);
-        return;
-    }
-    if (is_subscribed) {
-        copyset_add(engine, page_of(engine, page_number), request->requester);
-    }
     copy.diff.size = (uint16_t)recent_diff(
         engine, page_number, request->base,
         page->state == PAGE_DIRTY ? page->twin
                                   : space_bytes(engine->space, page_number),
         diff, &is_all);
     if (sizeof answer->bytes - answer->used <
-        (size_t)WIRE_SIZE_refreshed_copy + copy.diff.size) {
+        (size_t)WIRE_SIZE_refreshed_copy + copy.diff.size + lines.size) {
         send_answer(engine, answer);
     }
     writer = (struct wire_writer){answer->bytes + answer->used,
                                   answer->bytes + sizeof answer->bytes, 0};
     wire_put_refreshed_copy(&writer, &copy);
     answer->used = (uint32_t)(writer.at - answer->bytes);
-    steps_sent(engine, page_number, STEP_SENT_COPY, request->requester);
     engine->stats.pages_served += (uint64_t)is_all;
+}
+
+void refresh_send_copy(struct engine *engine, page_no page_number,
+                       const struct fetch_request *request, int is_subscribed)
+{
+    recent_given(engine, page_number);
+    if (request->answer == NULL) {
+        fetch_send_copy(engine, page_number, request->requester, is_subscribed);
+        return;
+    }
+    if (is_subscribed) {
+        copyset_add(engine, page_of(engine, page_number), request->requester);
+    }
+    add_to_answer(engine, page_number, request,
+                  is_subscribed ? PAGE_SUBSCRIBED : 0, (struct wire_bytes){0});
+    steps_sent(engine, page_number, STEP_SENT_COPY, request->requester);
+}
+
+// What stays is a copy of the version that goes, if there is room.
+static void leave_copy(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->base = page->version;
+    page->subscribed = 0;
+    memset(page->own, 0, sizeof page->own);
+    page_use_of(page)->is_left = 1;
+    if (!refresh_keeps(engine, page_number)) {
+        if (page->access != ACCESS_NONE) {
+            space_set_access(engine->space, page_number, 1, ACCESS_NONE);
+        }
+        page->state = PAGE_ABSENT;
+        engine_discard_later(engine, page_number);
+    }
+}
+
+void refresh_send_away(struct engine *engine, page_no page_number,
+                       const struct fetch_request *request)
+{
+    struct page *page = page_of(engine, page_number);
+    uint8_t lines[RECENT_LINES_MAX];
+
+    if (request->answer == NULL) {
+        fetch_send_ownership(engine, page_number, request->requester, 1,
+                             MOVES_MIGRATES);
+    } else {
+        const struct wire_bytes known = {
+            lines, (uint16_t)recent_lines(engine, page_number, lines)};
+
+        add_to_answer(engine, page_number, request, PAGE_WITH_OWNERSHIP, known);
+        page->epoch++;
+        steps_sent(engine, page_number, STEP_SENT_AWAY, request->requester);
+        fetch_end_ownership(engine, page_number, request->requester);
+    }
+    leave_copy(engine, page_number);
 }
 
 static struct refresh_answer *answer_to(struct engine *engine, node_id to,
@@ -269,6 +319,25 @@ static int is_probed(struct page *page)
     return 1;
 }
 
+// Its owner has handed it on: migration.c.
+static void own(struct engine *engine, node_id from,
+                const struct wire_refreshed_copy *copy)
+{
+    struct page *page = page_of(engine, copy->page);
+    const int want_write = page->want_write;
+
+    page->version = copy->version;
+    page->untold = 0;
+    page->stale = 0;
+    page->moves = MOVES_MIGRATES;
+    page->state = PAGE_CLEAN;
+    memset(page->own, 0, sizeof page->own);
+    fetch_take_ownership(engine, copy->page, from, copy->epoch);
+    recent_take(engine, copy->page, &copy->lines);
+    protocol_of(engine, copy->page)->arrived(engine, copy->page, want_write);
+    engine_settle(engine, copy->page);
+}
+
 static void install(struct engine *engine, node_id from,
                     const struct wire_refreshed_copy *copy)
 {
@@ -277,6 +346,11 @@ static void install(struct engine *engine, node_id from,
 
     page->base = copy->version;
     page->subscribed = (copy->flags & PAGE_SUBSCRIBED) != 0;
+    page_use_of(page)->is_left = 0;
+    if (copy->flags & PAGE_WITH_OWNERSHIP) {
+        own(engine, from, copy);
+        return;
+    }
     if (!protocol->is_fresh(engine, copy->page, copy->version)) {
         fetch_ask_again(engine, copy->page); // it is stale as before
         return;
@@ -297,7 +371,7 @@ static int take(struct engine *engine, node_id from,
         return 0;
     }
     page = page_of(engine, copy->page);
-    if (!page->fetching || !is_here(engine, copy->page) ||
+    if (!page->fetching || !is_here(engine, copy->page) || page->is_owner ||
         protocol_of(engine, copy->page)->refetch == NULL) {
         return 0;
     }

@@ -20,6 +20,10 @@ void refresh_ask(struct engine *engine, page_no page, int is_write);
 void refresh_send_copy(struct engine *engine, page_no page,
                        const struct fetch_request *request, int is_subscribed);
 
+/** The same with the page's ownership. It is clean, and a copy stays: hand_on.c. */
+void refresh_send_away(struct engine *engine, page_no page,
+                       const struct fetch_request *request);
+
 /** The bytes of a stale copy are needed no more. */
 void refresh_discard(struct engine *engine, page_no page);
 

@@ -50,8 +50,9 @@ static void get_notice(page_no page, uint32_t version)
     uint8_t body[WIRE_SIZE_notice_entry];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
-    wire_put_notice_entry(&writer,
-                          &(struct wire_notice_entry){page, version, SERIAL});
+    wire_put_notice_entry(
+        &writer, &(struct wire_notice_entry){
+                     .page = page, .version = version, .serial = SERIAL});
     get(0, &(struct message){.type = MESSAGE_notices,
                              .u.notices.count = 1,
                              .body = body,

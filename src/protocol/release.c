@@ -27,6 +27,7 @@
 #include "mem/diff.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
+#include "protocol/recall.h"
 #include "protocol/recent.h"
 #include "protocol/scopes.h"
 #include "protocol/updates.h"
@@ -58,7 +59,7 @@ void release_make_twin(struct engine *engine, page_no page_number)
     release_look_at(engine, page_number);
 }
 
-static void drop_twin(struct engine *engine, struct page *page)
+void release_drop_twin(struct engine *engine, struct page *page)
 {
     twin_pool_put(&engine->space->twins, page->twin);
     page->twin = NULL;
@@ -134,7 +135,7 @@ static void release_page(struct engine *engine, struct flight *flight,
         use->hot = size > 0 ? HOT_RELEASES : use->hot;
         return; // stays dirty and listed
     }
-    drop_twin(engine, page);
+    release_drop_twin(engine, page);
     use->hot = size > 0 && race_of(engine) == NULL ? HOT_RELEASES : 0;
     page->state = PAGE_CLEAN;
 }
@@ -144,7 +145,7 @@ static void make_exclusive(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
 
-    drop_twin(engine, page);
+    release_drop_twin(engine, page);
     page->state = PAGE_EXCLUSIVE;
 }
 
@@ -348,6 +349,7 @@ static void start_flush(struct engine *engine)
     dirty->n = kept;
     engine->stats.releases++;
     flight_depart(engine, flight);
+    recall_send(engine);
 }
 
 void release_now(struct engine *engine, const struct page_list *pages)

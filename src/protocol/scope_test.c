@@ -54,7 +54,8 @@ static void get_notice(node_id from, uint64_t mutex, page_no page,
                        uint32_t version)
 {
     get_notice_entry(from, mutex,
-                     (struct wire_notice_entry){page, version, SERIAL});
+                     (struct wire_notice_entry){
+                         .page = page, .version = version, .serial = SERIAL});
 }
 
 // The pages that are told, a bit each; page 63 of none.
@@ -304,7 +305,9 @@ static void a_notice_of_a_block_before_means_nothing(void **state)
 {
     (void)state;
     copy_page(3, 1);
-    get_notice_entry(2, NO_MUTEX, (struct wire_notice_entry){3, 9, SERIAL - 1});
+    get_notice_entry(2, NO_MUTEX,
+                     (struct wire_notice_entry){
+                         .page = 3, .version = 9, .serial = SERIAL - 1});
     assert_int_equal(world.space.pages[3].state, PAGE_CLEAN);
     assert_false(notices_are_newer(world.engine, 3, 1));
     get_notice(2, NO_MUTEX, 3, 2);

@@ -8,8 +8,10 @@
 #include "protocol/updates.h"
 #include "mem/diff.h"
 #include "protocol/choices.h"
+#include "protocol/migration.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
+#include "protocol/recall.h"
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
 #include "protocol/scopes.h"
@@ -19,8 +21,8 @@
 
 #include "pages/causality.h"
 
-// A copy that is used is unmapped after so many pushes again, at most.
-#define PROBE_MAX 64u
+// A copy that is used is unmapped after 2 to so many pushes again, at most.
+#define PROBE_STEPS_MAX 6u
 
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
 #define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
@@ -55,12 +57,11 @@ void update_seal(struct engine *engine, page_no page)
 void update_note_use(struct page *page)
 {
     struct page_use *use = page_use_of(page);
-    unsigned every = use->probe_every * 2u;
 
-    use->probe_every = (uint8_t)(every == 0          ? 1
-                                 : every > PROBE_MAX ? PROBE_MAX
-                                                     : every);
-    use->probe_in = use->probe_every;
+    if (use->probe_steps <= PROBE_STEPS_MAX) {
+        use->probe_steps++;
+    }
+    use->probe_in = (uint8_t)(1u << (use->probe_steps - 1u));
     use->unread = 0;
 }
 
@@ -394,6 +395,8 @@ static void take(struct engine *engine, page_no page_number, node_id from,
     page->epoch = handed->epoch;
     page->version = handed->version;
     page->moves = handed->moves;
+    page_use_of(page)->has_written = 1;
+    migration_begins(engine, page_number);
     copyset_add_others(engine, page, &copyset);
     engine->stats.pages_moved_in++;
     owner_updates_announce(engine, page_number, from);
@@ -515,7 +518,7 @@ static tm_status receive_ack(struct engine *engine, node_id from,
 
 // ---- the base
 
-static tm_status receive(struct engine *engine, node_id from,
+static tm_status hand_on(struct engine *engine, node_id from,
                          const struct message *message)
 {
     switch (message->type) {
@@ -530,9 +533,21 @@ static tm_status receive(struct engine *engine, node_id from,
     case MESSAGE_refresh:
     case MESSAGE_refreshed:
         return refresh_receive(engine, from, message);
+    case MESSAGE_recall:
+    case MESSAGE_recalled:
+        return recall_receive(engine, from, message);
     default:
         return atomic_receive(engine, from, message);
     }
+}
+
+static tm_status receive(struct engine *engine, node_id from,
+                         const struct message *message)
+{
+    const tm_status status = hand_on(engine, from, message);
+
+    recall_send(engine);
+    return status;
 }
 
 static tm_status open_updates(struct engine *engine)
@@ -562,6 +577,7 @@ static void close_updates(struct engine *engine)
     readers_free(updates);
     recent_free(updates);
     choices_free(updates);
+    recall_free(updates);
     free(updates->answer);
     free(updates);
 }
@@ -585,6 +601,7 @@ static void roster_changed(struct engine *engine)
     scopes_forget_all(engine);
     readers_free(engine->updates);
     recent_free(engine->updates);
+    recall_free(engine->updates);
 }
 
 static void release(struct engine *engine, struct waiter *waiter)
@@ -615,7 +632,8 @@ const struct protocol_base updates_base = {
         UINT64_C(1) << MESSAGE_update | UINT64_C(1) << MESSAGE_update_ack |
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
         UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices |
-        UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed,
+        UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed |
+        UINT64_C(1) << MESSAGE_recall | UINT64_C(1) << MESSAGE_recalled,
     .receive = receive,
     .release = release,
     .release_early = release_early,

@@ -36,6 +36,7 @@ struct choices;
 struct flight;
 struct notices;
 struct pending_update;
+struct recalls;
 struct recent;
 struct refresh_answer;
 struct update_item;
@@ -72,17 +73,22 @@ struct updates {
     struct readers *readers;       ///< NULL: all copies have been pushed to
     struct recent *recent;         ///< NULL: no copies can be old
     struct choices *choices;       ///< NULL: there have been none
+    struct recalls *recalls;       ///< NULL: there have been none
     struct refresh_answer *answer; ///< to be filled; NULL: none yet
 };
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */
 struct page_use {
-    uint8_t hot : 4;       ///< releases that may find it unwritten; 0: not hot
-    uint8_t unread : 2;    ///< pushes since it was unmapped
-    uint8_t period : 2;    ///< of the last push: the node's acquires, modulo 4
-    uint8_t probe_in;      ///< pushes until it is unmapped again
-    uint8_t probe_every;   ///< the last such number
-    uint8_t n_pushes : 5;  ///< lately, at most 31
+    uint8_t hot : 4;    ///< releases that may find it unwritten; 0: not hot
+    uint8_t unread : 2; ///< pushes since it was unmapped
+    uint8_t period : 2; ///< of the last push: the node's acquires, modulo 4
+    uint8_t probe_in;   ///< pushes until it is unmapped again
+    uint8_t
+        probe_steps : 4;    ///< 2 to so many, less one, is the last such number
+    uint8_t migrations : 2; ///< its owner's: of late (migration.c)
+    uint8_t has_written : 1; ///< its owner's: since the page came
+    uint8_t is_left : 1;  ///< a copy that stayed when the page went (hand_on.c)
+    uint8_t n_pushes : 5; ///< lately, at most 31
     uint8_t n_periods : 3; ///< in which they came
 };
 
@@ -111,6 +117,11 @@ struct update_rules {
     void (*dropped)(struct engine *engine, page_no page, node_id node);
     /** The node keeps its copy, and has left the copyset. NULL: that is not done. */
     void (*left)(struct engine *engine, page_no page, node_id node);
+    /** The owner of these pages calls back copies that are here, and not pushed to. The list may be
+     * reordered. @param to_read  they may be read on. NULL: that is not done */
+    void (*called)(struct engine *engine, struct page_list *pages, int to_read);
+    /** The node has given up the copy that it was called for: recall.c. NULL: as above */
+    void (*recalled)(struct engine *engine, page_no page, node_id node);
     /** NULL for the three below: it has no write notices. The owner has applied this node's
      * diff; versions of a page rise by one with each. */
     void (*applied)(struct engine *engine, page_no page, uint32_t version);
@@ -273,6 +284,8 @@ void pending_updates_free(struct updates *updates);
 void release_early(struct engine *engine);
 /** What a node is about to write gets a twin, and is dirty: the next release looks at it. */
 void release_make_twin(struct engine *engine, page_no page);
+/** What is dirty has no twin any more; the caller says what it is. */
+void release_drop_twin(struct engine *engine, struct page *page);
 /** The next release looks at a page. */
 void release_look_at(struct engine *engine, page_no page);
 /** Send the diffs of those pages that are dirty, which are unmapped, whatever is under

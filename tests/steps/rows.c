@@ -202,7 +202,7 @@ static int went(const struct page_step *s, unsigned node)
 #define follows(node) took_hint(s, node, c->epoch)
 #define went_to(node) went(s, node)
 #define has_moved                                                              \
-    (s->is_model || a->moves == b->moves + 1 || b->moves == UINT8_MAX)
+    (s->is_model || a->moves == b->moves + 1 || b->moves >= UINT8_MAX - 1)
 
 #define told_only(node) (s->n_sent == 1 && has_only(&s->told, node))
 #define told_all_but(node) are_told(s, &b->copyset, node)
