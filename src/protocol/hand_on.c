@@ -5,12 +5,13 @@
 //
 // When it is found out there are copies. They are called back, so that they are not written any
 // more (recall.c), and ownership goes to who has the last one that is, with the acknowledgement of
-// its diff (A3). From then on it goes when it is asked for. Where the page was a copy stays, so that what else is in the page can be read until its node
-// hears that it is old. Then it is stale, and its node asks for what has changed (refresh.c) when
-// the page comes back; what is known of that goes along with the page (recent.c). Nobody knows who has
-// such copies, so each version makes a notice from then on; and they are not written, since the
-// diff might find the page anywhere. Who owns the page is told with the notices, which go with the
-// mutex: so requests go straight there.
+// its diff (A3). From then on it goes when it is asked for. Where the page was a copy stays, so
+// that what else is in the page can be read until its node hears that it is old. Then it is stale,
+// and its node asks for what has changed (refresh.c) when the page comes back; what is known of
+// that goes along with the page (recent.c). Nobody knows who has such copies, so each version makes
+// a notice from then on; and they are not written, since the diff might find the page anywhere.
+// Who owns the page is told with the notices, which go with the mutex: so requests go straight
+// there.
 //
 // An owner writes it against a twin, so that it is known what has changed, and whether anything has.
 // All that is written is of a new version, as A5 has it.
