@@ -324,6 +324,32 @@ static void errors_begin_lines(void **state)
     close_fixture(&fixture);
 }
 
+/** The launcher's own output is a pipe, which blocks as all do that a shell makes. */
+static void a_reader_that_does_not_read_keeps_nobody_waiting(void **state)
+{
+    struct fixture fixture;
+    char line[1000];
+    int ends[2];
+
+    (void)state;
+    memset(line, 'x', sizeof line);
+    memcpy(line + sizeof line - 2, "\n", 2);
+    assert_int_equal(pipe(ends), 0); // of one digit, as stdout is
+    open_fixture(&fixture, 0);
+    sink_open(&fixture.sink, ends[1]);
+    for (unsigned i = 0; i < 400; i++) { // more than a pipe has room for
+        node_writes(&fixture, 0, line);
+    }
+    alarm(20); // ends this test if the next line waits for a reader
+    sink_write(&fixture.sink);
+    alarm(0);
+    assert_true(fixture.sink.waiting.used > 0);
+    assert_int_equal(fixture.sink.error, 0);
+    close_fixture(&fixture);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void a_reader_that_is_gone_is_an_error_once(void **state)
 {
     struct fixture fixture;
@@ -355,6 +381,7 @@ int main(void)
         cmocka_unit_test(lines_stay_whole_however_they_come),
         cmocka_unit_test(errors_alike_become_one_line),
         cmocka_unit_test(errors_begin_lines),
+        cmocka_unit_test(a_reader_that_does_not_read_keeps_nobody_waiting),
         cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
     };
 

@@ -393,6 +393,23 @@ static void frames_out_of_their_place_end_the_connection(void **unused)
     expect_end(&hand, 1);
 }
 
+static void frames_behind_one_that_ends_the_connection_are_not_looked_at(
+    void **unused)
+{
+    uint8_t frames[3 * FRAME_ROOM];
+    size_t size = 0;
+    struct hand hand;
+
+    (void)unused;
+    be_node_1(&hand);
+    for (unsigned i = 0; i < 3; i++) { // in one write
+        size += hand_frame(&hand, KIND_MESSAGE, 0, frames + size);
+    }
+    frames[4] ^= 1; // behind the length
+    hand_write(&hand, frames, size);
+    expect_end(&hand, 1);
+}
+
 static void a_change_of_any_byte_ends_the_connection(void **unused)
 {
     uint8_t frame[FRAME_ROOM];
@@ -515,6 +532,8 @@ int main(void)
         STRANGER_TEST(a_changed_confirm_is_refused),
         STRANGER_TEST(a_recorded_connection_is_refused),
         STRANGER_TEST(frames_out_of_their_place_end_the_connection),
+        STRANGER_TEST(
+            frames_behind_one_that_ends_the_connection_are_not_looked_at),
         STRANGER_TEST(a_change_of_any_byte_ends_the_connection),
         STRANGER_TEST(wrong_lengths_end_the_connection),
         STRANGER_TEST(a_frame_that_is_cut_anywhere_is_not_delivered),

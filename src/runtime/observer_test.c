@@ -90,6 +90,32 @@ static void jobs_run_in_the_order_of_asking(void **state)
     }
 }
 
+static void wait_for_word(void *owner)
+{
+    const _Atomic int *may_go = owner;
+
+    while (!*may_go) {
+        usleep(1000);
+    }
+}
+
+static void jobs_that_wait_keep_their_order(void **state)
+{
+    static _Atomic int may_go;
+
+    (void)state;
+    may_go = 0;
+    assert_int_equal(ask(wait_for_word, &may_go), TM_OK);
+    for (unsigned i = 0; i < OBSERVER_MAX_JOBS - 1; i++) {
+        assert_int_equal(ask(note, (void *)(uintptr_t)(100 + i)), TM_OK);
+    }
+    may_go = 1;
+    wait_for_jobs(OBSERVER_MAX_JOBS - 1);
+    for (unsigned i = 0; i < OBSERVER_MAX_JOBS - 1; i++) {
+        assert_int_equal(order[i], 100 + i);
+    }
+}
+
 static void too_many_jobs_are_refused(void **state)
 {
     (void)state;
@@ -183,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OBSERVER_TEST(jobs_run_in_the_order_of_asking),
+        OBSERVER_TEST(jobs_that_wait_keep_their_order),
         OBSERVER_TEST(too_many_jobs_are_refused),
         OBSERVER_TEST(stopping_ends_the_job_at_hand_and_drops_the_others),
         OBSERVER_TEST(one_that_never_started_stays_away),
