@@ -345,7 +345,9 @@ void trace_write_node(FILE *file, const struct trace_node *node)
     struct output output = {.file = file, .node = node};
     unsigned n_tracks = 0;
 
-    qsort(node->events, node->n, sizeof *node->events, compare);
+    if (node->n > 0) {
+        qsort(node->events, node->n, sizeof *node->events, compare);
+    }
     put_names(&output);
     put_process(&output);
     for (size_t i = 0; i < node->n;) {
