@@ -758,7 +758,8 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/sharing][/grain][/crossing][/wide][/stall] [SEED [N "
+            "[/globals][/audit][/sharing][/grain][/crossing][/wide][/stall] "
+            "[SEED [N "
             "[STEP]]]: no "
             "protocol %s\n",
             protocol_name);
