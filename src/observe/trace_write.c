@@ -78,6 +78,8 @@ static const struct {
 
 // ---- fields
 
+#define TEXT_MAX 100u
+
 /** A message of the format that is being made. */
 struct bytes {
     uint8_t at[512]; ///< more than any packet but the first takes
@@ -122,10 +124,12 @@ static void put_message(struct bytes *bytes, enum field field,
     put_block(bytes, field, message->at, message->n);
 }
 
-/** At most the first 100 bytes of a text. */
+/** Of a text at most the first TEXT_MAX bytes. */
 static void put_text(struct bytes *bytes, enum field field, const char *text)
 {
-    put_block(bytes, field, text, strnlen(text, 100));
+    const size_t n = strlen(text);
+
+    put_block(bytes, field, text, n < TEXT_MAX ? n : TEXT_MAX);
 }
 
 // ---- packets
