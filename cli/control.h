@@ -62,6 +62,14 @@ void control_remove(const char *path);
 /** @return a socket that is connected with a launcher, -1: nobody is there any more */
 int job_connect(const char *path);
 
+/** Connect with a job of the user's. @param job  its number, as it was given
+ * @return a socket; -1: there is none, which is said */
+int job_find(const char *command, const char *job);
+
+/** Of each job of the user's: its number as text, and a socket, which is the function's now. */
+typedef void job_fn(void *owner, const char *job, int fd);
+void jobs_each(job_fn *take, void *owner);
+
 /** Send a request. @return 0 if that could not be done */
 int job_ask(int fd, const char *request);
 

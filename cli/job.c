@@ -22,6 +22,19 @@ double job_slowdown(void)
     return factor >= 0.01 && factor <= 1000 ? factor : 1;
 }
 
+void job_name_node(const struct job *job, unsigned node, char *name,
+                   size_t size)
+{
+    const struct host *hosts = job->plan->hosts;
+
+    if (hosts != NULL && node < job->plan->n_nodes &&
+        hosts[node].label[0] != '\0') {
+        snprintf(name, size, "%s", hosts[node].label);
+    } else {
+        snprintf(name, size, "n%u", node);
+    }
+}
+
 double job_seconds(const struct job *job)
 {
     return (double)(clock_now_ns() - job->start_ns) / SECOND_NS;

@@ -145,6 +145,11 @@ void job_signal(struct job *job, const struct node *node, int signal);
 __attribute__((format(printf, 2, 3))) void job_say(struct job *job,
                                                    const char *format, ...);
 
+/** What a node is called in tables: as hostfiles call it, else by its number. */
+#define NODE_NAME_MAX 64u
+void job_name_node(const struct job *job, unsigned node, char *name,
+                   size_t size);
+
 /** Seconds since the start. */
 double job_seconds(const struct job *job);
 

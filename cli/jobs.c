@@ -126,6 +126,54 @@ static int read_answer(int fd, char *text, size_t size)
     return exit_code;
 }
 
+int job_find(const char *command, const char *job)
+{
+    char path[CONTROL_PATH_MAX];
+    char folder[CONTROL_PATH_MAX];
+    char *end;
+    long number = strtol(job, &end, 10);
+    int fd = -1;
+
+    if (end != job && *end == '\0' &&
+        control_folder(folder, sizeof folder, 0) &&
+        (size_t)snprintf(path, sizeof path, "%s/%ld", folder, number) <
+            sizeof path) {
+        fd = job_connect(path);
+    }
+    if (fd < 0) {
+        fprintf(stderr,
+                "teamster %s: there is no job %s of yours on this machine; see "
+                "\"teamster ps\"\n",
+                command, job);
+    }
+    return fd;
+}
+
+void jobs_each(job_fn *take, void *owner)
+{
+    char folder[CONTROL_PATH_MAX];
+    struct dirent *entry;
+    DIR *files =
+        control_folder(folder, sizeof folder, 0) ? opendir(folder) : NULL;
+
+    while (files != NULL && (entry = readdir(files)) != NULL) {
+        char path[CONTROL_PATH_MAX];
+        int fd = -1;
+
+        if (isdigit((unsigned char)entry->d_name[0]) &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder,
+                             entry->d_name) < sizeof path) {
+            fd = job_connect(path);
+        }
+        if (fd >= 0) {
+            take(owner, entry->d_name, fd);
+        }
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+}
+
 static int wants_help(int argc, char **argv)
 {
     return argc > 1 &&
@@ -134,22 +182,14 @@ static int wants_help(int argc, char **argv)
 
 // ---- ps
 
-static void print_job(const char *folder, const char *name, unsigned *n)
+static void print_job(void *owner, const char *name, int fd)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    char path[CONTROL_PATH_MAX];
     char text[600];
     char *fields[4] = {text, "", "", ""};
-    int fd;
+    unsigned *n = owner;
 
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >=
-        sizeof path) {
-        return;
-    }
-    fd = job_connect(path);
-    if (fd < 0) {
-        return;
-    }
+    (void)name;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (!job_ask(fd, "ps") || read_answer(fd, text, sizeof text) != 0) {
         return;
@@ -171,10 +211,7 @@ static void print_job(const char *folder, const char *name, unsigned *n)
 
 int command_ps(int argc, char **argv)
 {
-    char folder[CONTROL_PATH_MAX];
-    struct dirent *entry;
     unsigned n = 0;
-    DIR *files;
 
     if (wants_help(argc, argv)) {
         ps_print_help();
@@ -184,15 +221,7 @@ int command_ps(int argc, char **argv)
         fprintf(stderr, "teamster ps: it takes no arguments\n");
         return EXIT_USAGE;
     }
-    files = control_folder(folder, sizeof folder, 0) ? opendir(folder) : NULL;
-    while (files != NULL && (entry = readdir(files)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0])) {
-            print_job(folder, entry->d_name, &n);
-        }
-    }
-    if (files != NULL) {
-        closedir(files);
-    }
+    jobs_each(print_job, &n);
     if (n == 0) {
         printf("no jobs of yours are running on this machine\n");
     }
@@ -203,25 +232,11 @@ int command_ps(int argc, char **argv)
 
 static int ask_job(const char *command, const char *job, const char *request)
 {
-    char path[CONTROL_PATH_MAX];
-    char folder[CONTROL_PATH_MAX];
     char text[600] = "";
-    char *end;
-    long number = strtol(job, &end, 10);
     int exit_code;
-    int fd = -1;
+    int fd = job_find(command, job);
 
-    if (end != job && *end == '\0' &&
-        control_folder(folder, sizeof folder, 0) &&
-        (size_t)snprintf(path, sizeof path, "%s/%ld", folder, number) <
-            sizeof path) {
-        fd = job_connect(path);
-    }
     if (fd < 0) {
-        fprintf(stderr,
-                "teamster %s: there is no job %s of yours on this machine; see "
-                "\"teamster ps\"\n",
-                command, job);
         return EXIT_USAGE;
     }
     if (!job_ask(fd, request)) {

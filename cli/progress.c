@@ -51,19 +51,6 @@ int progress_takes_part(const struct node *node)
     return node->is_alive && !node->is_guest && !node->has_left;
 }
 
-/** As hostfiles call it, else by its number. */
-static void add_name(struct line *line, const struct job *job, unsigned node)
-{
-    const struct host *hosts = job->plan->hosts;
-
-    if (hosts != NULL && node < job->plan->n_nodes &&
-        hosts[node].label[0] != '\0') {
-        add_text(line, "%s", hosts[node].label);
-    } else {
-        add_text(line, "n%u", node);
-    }
-}
-
 static void add_iteration(struct line *line, struct progress *progress,
                           uint64_t n_iterations, uint64_t now_ns)
 {
@@ -117,6 +104,7 @@ static void add_threads(struct line *line, const struct job *job)
 static void add_paging(struct line *line, struct job *job, double passed_s)
 {
     struct progress *progress = &job->progress;
+    char name[NODE_NAME_MAX];
     uint64_t most = 0;
     unsigned who = 0;
     unsigned n = 0;
@@ -133,9 +121,8 @@ static void add_paging(struct line *line, struct job *job, double passed_s)
         }
     }
     if (n > 0 && passed_s > 0) {
-        add_text(line, "; ");
-        add_name(line, job, who);
-        add_text(line, " pages %.0f/s", (double)most / passed_s);
+        job_name_node(job, who, name, sizeof name);
+        add_text(line, "; %s pages %.0f/s", name, (double)most / passed_s);
         if (n > 1) {
             add_text(line, ", %u more do", n - 1);
         }

@@ -2,8 +2,6 @@
 // teamster top: looks at a running job, by its control socket.
 #include "top.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -60,67 +58,44 @@ struct lines {
 
 // ---- which job
 
-/** @return how many there are. @param[out] job  the latest that was found */
-static unsigned find_jobs(long *job)
+/** The jobs that there are. */
+struct found {
+    unsigned n;
+    int fd; ///< of the first
+    long job;
+};
+
+static void take_job(void *owner, const char *job, int fd)
 {
-    char folder[CONTROL_PATH_MAX];
-    struct dirent *entry;
-    unsigned n = 0;
-    DIR *files =
-        control_folder(folder, sizeof folder, 0) ? opendir(folder) : NULL;
+    struct found *found = owner;
 
-    while (files != NULL && (entry = readdir(files)) != NULL) {
-        if (isdigit((unsigned char)entry->d_name[0])) {
-            char path[CONTROL_PATH_MAX + 300];
-            int fd;
-
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-            fd = job_connect(path);
-            if (fd >= 0) {
-                close(fd);
-                *job = strtol(entry->d_name, NULL, 10);
-                n++;
-            }
-        }
+    if (found->n++ > 0) {
+        close(fd);
+        return;
     }
-    if (files != NULL) {
-        closedir(files);
-    }
-    return n;
+    found->fd = fd;
+    found->job = strtol(job, NULL, 10);
 }
 
-/** @return a connected socket, -1: told */
-static int connect_to_job(const char *argument, long *job)
+/** The only one. @return a connected socket, -1: told */
+static int connect_to_only_job(long *job)
 {
-    char path[CONTROL_PATH_MAX];
-    char *end = NULL;
-    unsigned n = 1;
-    int fd = -1;
+    struct found found = {.fd = -1};
 
-    if (argument != NULL) {
-        *job = strtol(argument, &end, 10);
+    jobs_each(take_job, &found);
+    if (found.n == 1) {
+        *job = found.job;
+        return found.fd;
+    }
+    if (found.n == 0) {
+        fprintf(stderr, "teamster top: no job of yours is running on this "
+                        "machine\n");
     } else {
-        n = find_jobs(job);
+        fprintf(stderr, "teamster top: which job? \"teamster ps\" lists them; "
+                        "then: teamster top JOB\n");
+        close(found.fd);
     }
-    if (n != 1) {
-        fprintf(stderr,
-                n == 0 ? "teamster top: no job of yours is running on this "
-                         "machine\n"
-                       : "teamster top: which job? \"teamster ps\" lists "
-                         "them; then: teamster top JOB\n");
-        return -1;
-    }
-    if (argument == NULL || (end != argument && *end == '\0')) {
-        control_name(*job, path);
-        fd = path[0] == '\0' ? -1 : job_connect(path);
-    }
-    if (fd < 0) {
-        fprintf(stderr,
-                "teamster top: there is no job %s of yours on this machine; "
-                "see \"teamster ps\"\n",
-                argument == NULL ? "" : argument);
-    }
-    return fd;
+    return -1;
 }
 
 // ---- lines
@@ -258,7 +233,12 @@ int command_top(int argc, char **argv)
     if (!read_options(argc, argv, &look, &exit_code)) {
         return exit_code;
     }
-    lines.fd = connect_to_job(argv[optind], &top.job_number);
+    if (argv[optind] == NULL) {
+        lines.fd = connect_to_only_job(&top.job_number);
+    } else {
+        lines.fd = job_find("top", argv[optind]);
+        top.job_number = strtol(argv[optind], NULL, 10);
+    }
     if (lines.fd < 0) {
         return EXIT_USAGE;
     }

@@ -29,27 +29,15 @@ static void put_seconds(FILE *file, const char *key, uint64_t ns)
     json_put_double_field(file, key, (double)ns * 1e-9);
 }
 
-/** As hostfiles call it, else by its number. */
-static void put_name(FILE *file, const struct job *job, unsigned node)
-{
-    const struct host *hosts = job->plan->hosts;
-    char name[16];
-
-    snprintf(name, sizeof name, "n%u", node);
-    json_put_text_field(file, "name",
-                        hosts != NULL && node < job->plan->n_nodes &&
-                                hosts[node].label[0] != '\0'
-                            ? hosts[node].label
-                            : name);
-}
-
 static void put_node(FILE *file, const struct job *job, unsigned i)
 {
     const struct node *node = &job->nodes[i];
     const struct wire_boot_progress *told = &node->told;
+    char name[NODE_NAME_MAX];
 
+    job_name_node(job, i, name, sizeof name);
     fprintf(file, "{\"number\": %u, ", i);
-    put_name(file, job, i);
+    json_put_text_field(file, "name", name);
     fputs(", ", file);
     json_put_text_field(file, "host",
                         node->host_name == NULL ? "" : node->host_name);

@@ -29,12 +29,14 @@ class Tests:
         self.build = options.build
         self.folder = folder
         self.teamster = os.path.join(self.build, "cli/teamster")
+        self.variables = {}
 
     def begin(self, n_nodes=3, *options, iterations=1000000):
         """A job that goes on for longer than one looks. @return it, its number"""
         job = jobs.Job(self.teamster, (
             "-n", n_nodes, *options, os.path.join(self.build, "apps/jacobi"),
-            "--size", 200, "--threads", THREADS, "--iterations", iterations))
+            "--size", 200, "--threads", THREADS, "--iterations", iterations),
+            self.variables)
         if not jobs.wait_until(lambda: str(job.process.pid) in
                                self.call("ps").stdout):
             job.fail("ps does not know it", "")
@@ -48,7 +50,7 @@ class Tests:
         return subprocess.run([self.teamster, *map(str, words)],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, timeout=jobs.DEADLINE_S,
-                              env=jobs.environment({}), check=False, **more)
+                              env=jobs.environment(self.variables), check=False, **more)
 
     def look(self, number):
         """Once. @return the head, the rows"""
@@ -94,9 +96,12 @@ class Tests:
         self.end(job)
 
     def which_job_is_asked_if_there_are_several(self):
+        self.variables = {"TMPDIR": self.folder, "XDG_RUNTIME_DIR": ""}
         done = self.call("top", "--once", 999999999)
         if done.returncode != 64 or "there is no job 999999999" not in done.stderr:
             raise jobs.Failure(f"{done.returncode}: {done.stderr}")
+        if os.listdir(self.folder):
+            raise jobs.Failure(f"asking leaves {os.listdir(self.folder)}")
         one, _ = self.begin(1)
         two, _ = self.begin(1)
         done = self.call("top", "--once")
