@@ -23,6 +23,7 @@
 #include "base/reading.h"
 #include "command.h"
 #include "demo.h"
+#include "os/new_file.h"
 
 #define RUN_S 14
 #define ALL_S                                                                  \
@@ -43,8 +44,7 @@ const struct demo_node demo_nodes[DEMO_N_NODES] = {
 struct demo {
     double run_s;
     const char *picture;
-    char beside[1100]; ///< the picture, until it is whole
-    FILE *file;
+    struct new_file file; ///< of the picture, until it is whole
     char program[1100];
     char hosts[1100]; ///< the hostfile
     uint64_t start_ns;
@@ -190,19 +190,15 @@ static int find_program(struct demo *demo)
 
 static int begin_picture(struct demo *demo)
 {
-    if ((size_t)snprintf(demo->beside, sizeof demo->beside, "%s.%d",
-                         demo->picture, (int)getpid()) < sizeof demo->beside) {
-        demo->file = fopen(demo->beside, "we");
-    } else {
-        errno = ENAMETOOLONG;
-    }
-    if (demo->file != NULL) {
+    const char *why = new_file_begin(&demo->file, demo->picture);
+
+    if (why == NULL) {
         return 0;
     }
     fprintf(stderr,
             "teamster demo: cannot write the picture %s: %s; --output=FILE "
             "writes it elsewhere\n",
-            demo->picture, strerror(errno));
+            demo->picture, why);
     return EXIT_OUTPUT;
 }
 
@@ -486,17 +482,17 @@ static void tell_factor(const struct demo *demo)
 
 static int end_picture(struct demo *demo)
 {
-    int is_written = demo_picture_write(demo->file, demo->runs) == 0;
+    const char *why;
 
-    is_written = fclose(demo->file) == 0 && is_written;
-    demo->file = NULL;
-    if (is_written && rename(demo->beside, demo->picture) == 0) {
+    demo_picture_write(demo->file.file, demo->runs);
+    why = new_file_end(&demo->file);
+    demo->file.file = NULL;
+    if (why == NULL) {
         printf("Picture: %s\n", demo->picture);
         return 0;
     }
     fprintf(stderr, "teamster demo: cannot write the picture %s: %s\n",
-            demo->picture, strerror(errno));
-    unlink(demo->beside);
+            demo->picture, why);
     return EXIT_OUTPUT;
 }
 
@@ -535,9 +531,8 @@ static void clean_up(struct demo *demo)
     if (demo->hosts[0] != '\0') {
         unlink(demo->hosts);
     }
-    if (demo->file != NULL) {
-        fclose(demo->file);
-        unlink(demo->beside);
+    if (demo->file.file != NULL) {
+        new_file_drop(&demo->file);
     }
     for (unsigned i = 0; i < DEMO_N_RUNS; i++) {
         free(demo->runs[i].at_s);

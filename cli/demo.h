@@ -61,7 +61,7 @@ void demo_view_end(struct demo_view *view, const struct demo_run *run);
 
 /* demo_picture.c */
 
-/** Draw all runs. @return 0, -1 with errno if it cannot be written */
-int demo_picture_write(FILE *file, const struct demo_run *runs);
+/** Draw all runs. Whether all could be written the file knows. */
+void demo_picture_write(FILE *file, const struct demo_run *runs);
 
 #endif

@@ -152,7 +152,7 @@ static void put_bars(FILE *file, const struct demo_run *run, unsigned look)
     }
 }
 
-int demo_picture_write(FILE *file, const struct demo_run *runs)
+void demo_picture_write(FILE *file, const struct demo_run *runs)
 {
     const struct scale scale = scale_of(runs);
     const double first = demo_run_ms(&runs[0]);
@@ -182,5 +182,4 @@ int demo_picture_write(FILE *file, const struct demo_run *runs)
              "Threads of each node at the end. * has less memory than an equal "
              "share of the plate: what does not fit, it pages.");
     fprintf(file, "</svg>\n");
-    return fflush(file) != 0 || ferror(file) ? -1 : 0;
 }

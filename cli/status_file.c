@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// --status-file: how a run has ended, for programs. Written when all is over, to a file
-// beside that then takes the name, so that who waits for it finds all of it.
+// --status-file: how a run has ended, for programs. Written when all is over; it has its name
+// when it is whole, so that who waits for it finds all of it.
 //
 //   exit_code                     of the launcher
 //   program, seconds
@@ -11,7 +11,6 @@
 //   nodes                         node, host if it was given, pid, threads, end of each:
 //                                 "exited" with its code, "killed" with its signal,
 //                                 or "lost": nobody knows
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "os/new_file.h"
 #include "process_end.h"
 
 static void add_end(json_t *object, const struct node *node)
@@ -93,22 +93,23 @@ static void add_progress(json_t *object, const struct job *job)
     }
 }
 
-static int write_beside(const char *beside, const json_t *object)
+// @return NULL, or why it is not written
+static const char *write_object(const char *path, const json_t *object)
 {
-    FILE *file = fopen(beside, "we");
-    int is_written;
+    struct new_file new_file;
+    const char *why = new_file_begin(&new_file, path);
 
-    if (file == NULL) {
-        return 0;
+    if (why != NULL) {
+        return why;
     }
-    is_written = json_dumpf(object, file, JSON_INDENT(2)) == 0 &&
-                 fputc('\n', file) != EOF;
-    return fclose(file) == 0 && is_written;
+    (void)json_dumpf(object, new_file.file, JSON_INDENT(2));
+    fputc('\n', new_file.file);
+    return new_file_end(&new_file);
 }
 
 void status_file_write(struct job *job)
 {
-    char beside[1100];
+    const char *why;
     json_t *object;
 
     if (strcmp(job->plan->status_file, "none") == 0) {
@@ -121,13 +122,10 @@ void status_file_write(struct job *job)
     add_progress(object, job);
     json_object_set_new(object, "messages", list_messages(job));
     json_object_set_new(object, "nodes", list_nodes(job));
-    snprintf(beside, sizeof beside, "%s.%d", job->plan->status_file,
-             (int)getpid());
-    if (!write_beside(beside, object) ||
-        rename(beside, job->plan->status_file) != 0) {
+    why = write_object(job->plan->status_file, object);
+    if (why != NULL) {
         fprintf(stderr, "teamster run: cannot write the status file %s: %s\n",
-                job->plan->status_file, strerror(errno));
-        unlink(beside);
+                job->plan->status_file, why);
     }
     json_decref(object);
 }

@@ -37,6 +37,7 @@ const char *new_file_begin(struct new_file *new_file, const char *path)
 {
     const char *why = what_is_there(path);
 
+    new_file->file = NULL;
     if (why != NULL) {
         return why;
     }
@@ -51,7 +52,9 @@ const char *new_file_end(struct new_file *new_file)
 {
     int is_written;
 
-    errno = 0;
+    if (!ferror(new_file->file)) {
+        errno = 0; // else the write that failed has left why
+    }
     is_written = fflush(new_file->file) == 0 && !ferror(new_file->file);
     if (fclose(new_file->file) == 0 && is_written &&
         rename(new_file->beside, new_file->path) == 0) {
