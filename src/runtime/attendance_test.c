@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "base/seeds_test.h"
 #include "runtime/service_priority.h"
 
 #define US_NS 1000u
@@ -721,15 +722,10 @@ static void run_seed(uint64_t seed)
 
 static void each_message_is_attended_to_and_nobody_rings_in_vain(void **unused)
 {
-    unsigned long long first = 1;
-    unsigned long long number = N_SEEDS;
-    const char *seeds = getenv("TM_TEST_SEEDS");
+    const struct seeds seeds = seeds_of_test(N_SEEDS);
 
     (void)unused;
-    if (seeds != NULL) {
-        assert_int_equal(sscanf(seeds, "%llu,%llu", &first, &number), 2);
-    }
-    for (unsigned long long seed = first; seed < first + number; seed++) {
+    for (unsigned long long seed = seeds.first; seed < seeds.end; seed++) {
         printf("TM_TEST_SEEDS=%llu,1\n", seed);
         run_seed(seed);
     }

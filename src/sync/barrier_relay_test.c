@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "base/seeds_test.h"
 #include "harness/sim_harness.h"
+#include "sync/bits_test.h"
 #include "sync/sync.h"
 
 enum {
@@ -291,22 +293,6 @@ static enum sync_arrival kind_of(const struct thread *thread)
     return thread->world->config.kind == ARRIVE_WAIT
                ? (enum sync_arrival)(thread->n_met % 4)
                : thread->world->config.kind;
-}
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double double_of(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 static uint64_t value_of(struct thread *thread)
@@ -720,15 +706,10 @@ static void run_seed(uint64_t seed)
 
 static void who_passes_has_heard_of_all_who_have_arrived(void **state)
 {
-    unsigned long long first = 1;
-    unsigned long long number = SEEDS;
-    const char *seeds = getenv("TM_TEST_SEEDS");
+    const struct seeds seeds = seeds_of_test(SEEDS);
 
     (void)state;
-    if (seeds != NULL) {
-        assert_int_equal(sscanf(seeds, "%llu,%llu", &first, &number), 2);
-    }
-    for (unsigned long long seed = first; seed < first + number; seed++) {
+    for (unsigned long long seed = seeds.first; seed < seeds.end; seed++) {
         run_seed(seed);
     }
 }

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/seeds_test.h"
+#include "sync/bits_test.h"
 #include "sync/sync_world.h"
 
 enum {
@@ -396,22 +398,6 @@ static void use_children(struct actor *self)
 
 /* ---- the end of a round: all meet ---- */
 
-static double double_of(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static double combine_doubles(double a, double b, tm_op op)
 {
     if (op == TM_SUM) {
@@ -609,15 +595,10 @@ static uint64_t run_seed(uint64_t seed)
 
 static void random_programs_keep_every_promise_and_end(void **state)
 {
-    unsigned long long first = 1;
-    unsigned long long number = N_SEEDS;
-    const char *seeds = getenv("TM_TEST_SEEDS");
+    const struct seeds seeds = seeds_of_test(N_SEEDS);
 
     (void)state;
-    if (seeds != NULL) {
-        assert_int_equal(sscanf(seeds, "%llu,%llu", &first, &number), 2);
-    }
-    for (unsigned long long seed = first; seed < first + number; seed++) {
+    for (unsigned long long seed = seeds.first; seed < seeds.end; seed++) {
         run_seed(seed);
     }
 }

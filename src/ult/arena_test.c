@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/seeds_test.h"
 #include "ult/arena.h"
 
 enum { SIZE = 1 << 18, N_BLOCKS = 64, N_STEPS = 4000 };
@@ -86,15 +87,10 @@ static void run_seed(uint64_t seed)
 
 static void blocks_keep_their_bytes_and_all_of_it_comes_back(void **state)
 {
-    unsigned long long first = 1;
-    unsigned long long number = 40;
-    const char *seeds = getenv("TM_TEST_SEEDS");
+    const struct seeds seeds = seeds_of_test(40);
 
     (void)state;
-    if (seeds != NULL) {
-        assert_int_equal(sscanf(seeds, "%llu,%llu", &first, &number), 2);
-    }
-    for (unsigned long long seed = first; seed < first + number; seed++) {
+    for (unsigned long long seed = seeds.first; seed < seeds.end; seed++) {
         run_seed(seed);
     }
 }
