@@ -174,11 +174,9 @@ void trace_message(struct node *node, node_id from,
         .sort = EVENT_MESSAGE,
     };
 
-    if (trace_is_on(node) && began_ns > 0) {
-        event.ns = clock_now_ns() - began_ns;
-        describe(node, from, message, &event);
-        event_ring_put(node->trace, &event);
-    }
+    event.ns = clock_now_ns() - began_ns;
+    describe(node, from, message, &event);
+    event_ring_put(node->trace, &event);
 }
 
 // ---- a node is asked

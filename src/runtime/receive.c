@@ -92,7 +92,9 @@ void node_receive(void *owner, node_id from, const struct message *message)
     node->n_received += !membership_is_aside(message->type);
     liveness_hear(node, from);
     status = deliver(node, from, message);
-    trace_message(node, from, message, began_ns);
+    if (began_ns > 0) {
+        trace_message(node, from, message, began_ns);
+    }
     if (status != TM_OK) {
         refuse(node, from, message, status);
     } else if (message->type == MESSAGE_extent_close) {
