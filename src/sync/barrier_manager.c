@@ -141,9 +141,6 @@ static void choose_leaders(const struct barrier *barrier,
         n - (passings[n - 1].node == barrier->sync->port->self);
     const unsigned n_group = root_of(n_others);
 
-    if (n <= BARRIER_ALONE_MAX) {
-        return;
-    }
     for (unsigned i = 0; i < n_others; i++) {
         struct wire_passing *leader = &passings[i - i % n_group];
 
@@ -194,7 +191,9 @@ static void let_nodes_pass(struct barrier *barrier, struct message *message)
     struct wire_passing passings[TM_MAX_NODES];
     const unsigned n = list_passings(barrier, passings);
 
-    choose_leaders(barrier, passings, n);
+    if (n > BARRIER_ALONE_MAX) {
+        choose_leaders(barrier, passings, n);
+    }
     for (unsigned i = 0; i < n; i++) {
         if (passings[i].n_threads == 0) {
             continue; // told with others
