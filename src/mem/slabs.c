@@ -31,37 +31,13 @@
 /** Bytes of a cell; multiples of 16. Cells of a slab begin at a page, so blocks whose
  * cells have a multiple of a power of two are aligned to that. Then, from N_SIZES on, cells
  * that are pages of their own. */
+#define APART(bytes) (CELL_GRAIN | (bytes))
 static const uint32_t kinds[N_CLASSES] = {
-    16,
-    32,
-    48,
-    64,
-    80,
-    96,
-    112,
-    128,
-    160,
-    192,
-    224,
-    256,
-    320,
-    384,
-    448,
-    512,
-    640,
-    768,
-    896,
-    1024,
-    1280,
-    1536,
-    1792,
-    2064,
-    CELL_GRAIN | 64,
-    CELL_GRAIN | 128,
-    CELL_GRAIN | 256,
-    CELL_GRAIN | 512,
-    CELL_GRAIN | 1024,
-    CELL_GRAIN | 2048,
+    16,        32,         48,         64,         80,          96,
+    112,       128,        160,        192,        224,         256,
+    320,       384,        448,        512,        640,         768,
+    896,       1024,       1280,       1536,       1792,        2064,
+    APART(64), APART(128), APART(256), APART(512), APART(1024), APART(2048),
 };
 
 struct cell {

@@ -82,10 +82,9 @@ static int has_good_cells(const struct engine *engine,
         return 1;
     }
     return extent->placement == TM_ON_NODE &&
-           slabs_has_kind(extent->cell_kind) &&
-           extent->n_pages % slabs_cell_views(extent->cell_kind) == 0 &&
-           (!(extent->cell_kind & CELL_GRAIN) ||
-            protocols_have_grain(engine->protocols, extent->protocol));
+           protocols_have_cells(engine->protocols, extent->protocol,
+                                extent->cell_kind) &&
+           extent->n_pages % slabs_cell_views(extent->cell_kind) == 0;
 }
 
 static void share_frames(struct engine *engine, const struct extent *extent)

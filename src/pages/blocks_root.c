@@ -138,11 +138,9 @@ static int is_good_request(const struct engine *engine, node_id from,
            ask->placement <= TM_ON_NODE && ask->sharing <= TM_REDUCTION &&
            ask->on_node < engine->port->roster.n_ids &&
            (ask->cell_kind == 0 ||
-            (slabs_has_kind(ask->cell_kind) && ask->on_node == from &&
-             ask->placement == TM_ON_NODE &&
-             (!(ask->cell_kind & CELL_GRAIN) ||
-              protocols_have_grain(engine->protocols,
-                                   (tm_protocol)ask->protocol))));
+            (ask->on_node == from && ask->placement == TM_ON_NODE &&
+             protocols_have_cells(engine->protocols, (tm_protocol)ask->protocol,
+                                  ask->cell_kind)));
 }
 
 /** A block, or a slab: smaller if that is all there is. */

@@ -55,10 +55,9 @@ struct extent {
     tm_sharing sharing;
     const struct protocol *row; ///< its protocol's: extent_insert() sets it
     node_id on_node;            ///< of a slab: its holder
-    uint32_t
-        cell_kind;   ///< of a slab of small blocks (mem/slabs.h); 0: one block
-    uint32_t serial; ///< unique among all extents of the run; 0: TM_SHARED
-    uint8_t is_open; ///< all nodes know it: B3 in blocks.c
+    uint32_t cell_kind;  ///< of a slab of small blocks; 0: it is one block
+    uint32_t serial;     ///< unique among all extents of the run; 0: TM_SHARED
+    uint8_t is_open;     ///< all nodes know it: B3 in blocks.c
     uint8_t is_closed;   ///< being freed: faults are errors
     uint32_t n_fetching; ///< pages of it that are being fetched
     uint32_t n_away; ///< that this node has given away with their ownership,

@@ -189,8 +189,10 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
 // ---- protocols.c
 /** Of the extent that a page is in, or else the default. */
 const struct protocol *protocol_of(const struct engine *engine, page_no page);
-/** May blocks of this protocol have a grain? Any number may be asked for. */
-int protocols_have_grain(const struct protocols *protocols, tm_protocol id);
+/** May small blocks of this protocol lie in cells of this kind (mem/slabs.h)? Any numbers may
+ * be asked for. */
+int protocols_have_cells(const struct protocols *protocols, tm_protocol id,
+                         uint32_t kind);
 /* Each slot of all bases. */
 tm_status bases_open(struct engine *engine);
 void bases_close(struct engine *engine);

@@ -3,6 +3,7 @@
 // The table of protocols that an engine was given. Of the bases each is called once,
 // however many protocols have it.
 #include "base/ensure.h"
+#include "mem/slabs.h"
 #include "pages/pages.h"
 
 const struct protocol *protocol_by_id(const struct protocols *protocols,
@@ -28,11 +29,13 @@ int engine_is_coherent(const struct engine *engine, page_no page)
     return protocol_of(engine, page)->is_coherent;
 }
 
-int protocols_have_grain(const struct protocols *protocols, tm_protocol id)
+int protocols_have_cells(const struct protocols *protocols, tm_protocol id,
+                         uint32_t kind)
 {
     const struct protocol *protocol = protocol_by_id(protocols, id);
 
-    return protocol != NULL && protocol->has_grain;
+    return slabs_has_kind(kind) &&
+           (!(kind & CELL_GRAIN) || (protocol != NULL && protocol->has_grain));
 }
 
 tm_protocol engine_grain_protocol(const struct engine *engine,
