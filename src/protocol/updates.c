@@ -21,7 +21,7 @@
 
 #include "pages/causality.h"
 
-// A copy that is used is unmapped after 2 to so many pushes again, at most.
+// A copy that is used is unmapped again after 1, 2, 4, ... pushes: 2 to the power of this at most.
 #define PROBE_STEPS_MAX 6u
 
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
@@ -518,8 +518,8 @@ static tm_status receive_ack(struct engine *engine, node_id from,
 
 // ---- the base
 
-static tm_status hand_on(struct engine *engine, node_id from,
-                         const struct message *message)
+static tm_status dispatch(struct engine *engine, node_id from,
+                          const struct message *message)
 {
     switch (message->type) {
     case MESSAGE_update:
@@ -544,7 +544,7 @@ static tm_status hand_on(struct engine *engine, node_id from,
 static tm_status receive(struct engine *engine, node_id from,
                          const struct message *message)
 {
-    const tm_status status = hand_on(engine, from, message);
+    const tm_status status = dispatch(engine, from, message);
 
     recall_send(engine);
     return status;
