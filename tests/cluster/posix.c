@@ -4,6 +4,9 @@
  * must hold is checked here.
  *
  *     posix TEST
+ *
+ * One file, though it is long: the tests share one record of shared memory and a way to
+ * run on all nodes, and each is a few functions that no other needs.
  */
 #include <errno.h>
 #include <poll.h>

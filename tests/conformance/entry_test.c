@@ -10,6 +10,9 @@
 // move between what they do.
 //
 //   entry_test entry[/budget][/members] [SEED [N]]
+//
+// One file, though it is long: what threads do and what the oracle and the checks know is
+// one world, and any part of it would need nearly all the others.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
