@@ -37,6 +37,9 @@
 // was at the last decision, in 4 samples in a row, all of that is forgotten,
 // and counting begins anew.
 //
+// *Soon.* An imbalance that is no chance need not last for long before it is answered: if
+// what it loses, in as many iterations as may still come, is more than a change costs.
+//
 // I1  area_s >= 0; floor_s, level_max_s, level_mean_s are 0 or set together
 //     with a decision.
 // I2  rest_left <= backoff <= max_backoff.
@@ -48,8 +51,9 @@
 #define FIRST_UNDONE 32u
 #define SAMPLES_MAX 64u ///< older ones count half
 #define LEAST_SAMPLES 2u
-#define ENOUGH_S 2.0 ///< samples that take so long together say enough
-#define SURE 2.0     ///< standard errors
+#define ENOUGH_S 2.0  ///< samples that take so long together say enough
+#define SURE 2.0      ///< standard errors
+#define SURE_SOON 3.0 ///< likewise, if it is asked each time
 
 void trigger_config_init(struct trigger_config *config)
 {
@@ -84,6 +88,11 @@ int trigger_is_sure(double difference_s, double error_s)
     return difference_s > SURE * error_s;
 }
 
+int trigger_is_sure_soon(double difference_s, double error_s)
+{
+    return difference_s > SURE_SOON * error_s;
+}
+
 // ---- windows ----
 
 static void clear_window(struct trigger *trigger)
@@ -108,14 +117,20 @@ static uint32_t n_iterations(const struct trigger_sample *sample)
     return sample->n_iterations > 0 ? sample->n_iterations : 1;
 }
 
+// In an iteration; below 0 if times are shorter than was thought attainable.
+static double lost_s(const struct trigger *trigger,
+                     const struct trigger_sample *sample)
+{
+    const double attainable_s =
+        sample->attainable_s > 0 ? sample->attainable_s : sample->mean_s;
+
+    return sample->max_s - fmax(attainable_s, trigger->floor_s);
+}
+
 static void add_sample(struct trigger *trigger,
                        const struct trigger_sample *sample)
 {
-    double attainable_s =
-        sample->attainable_s > 0 ? sample->attainable_s : sample->mean_s;
-
-    attainable_s = fmax(attainable_s, trigger->floor_s);
-    trigger->area_s = fmax(0, trigger->area_s + (sample->max_s - attainable_s) *
+    trigger->area_s = fmax(0, trigger->area_s + lost_s(trigger, sample) *
                                                     n_iterations(sample));
     if (trigger_sees_imbalance(trigger, sample)) {
         trigger->n_unbalanced++;
@@ -201,12 +216,26 @@ void trigger_wake(struct trigger *trigger)
     trigger->rest_left = 0;
 }
 
+static int has_cost_enough(const struct trigger *trigger,
+                           const struct trigger_sample *sample)
+{
+    return trigger->n_unbalanced >=
+               trigger_enough(trigger->config.min_samples, sample->length_s) &&
+           trigger->area_s > sample->cost_s;
+}
+
+static int will_cost_enough(const struct trigger *trigger,
+                            const struct trigger_sample *sample)
+{
+    return trigger_is_sure_soon(
+               trigger->config.max_utilisation * sample->max_s - sample->mean_s,
+               sample->error_s) &&
+           lost_s(trigger, sample) * sample->n_left > sample->cost_s;
+}
+
 static enum trigger_advice feed_resting(struct trigger *trigger,
                                         const struct trigger_sample *sample)
 {
-    const uint32_t enough =
-        trigger_enough(trigger->config.min_samples, sample->length_s);
-
     if (have_changed(trigger, sample)) {
         trigger_wake(trigger);
     }
@@ -215,7 +244,8 @@ static enum trigger_advice feed_resting(struct trigger *trigger,
         return TRIGGER_REST;
     }
     add_sample(trigger, sample);
-    if (trigger->n_unbalanced < enough || trigger->area_s <= sample->cost_s) {
+    if (!has_cost_enough(trigger, sample) &&
+        !will_cost_enough(trigger, sample)) {
         return TRIGGER_REST;
     }
     trigger->state = TRIGGER_COLLECTING;

@@ -41,6 +41,7 @@ struct trigger_sample {
     double attainable_s; ///< what a good mapping would take, as far as known:
                          ///< a lower bound or a prediction; 0: take mean_s
     double cost_s;       ///< what tracking and one change would cost
+    double n_left;       ///< iterations that may still come; 0: not known
     double before_s; ///< what the mapping before the last change would take,
                      ///< if that is known to be others than it took; else 0
     double
@@ -83,6 +84,9 @@ uint32_t trigger_enough(uint32_t most, double length_s);
 
 /** Is a difference of two times more than chance, which they are off by? */
 int trigger_is_sure(double difference_s, double error_s);
+
+/** The same where samples are few, and it is asked with each: chance has many turns. */
+int trigger_is_sure_soon(double difference_s, double error_s);
 
 /** The usual settings, in parentheses above. */
 void trigger_config_init(struct trigger_config *config);

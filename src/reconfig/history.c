@@ -37,6 +37,7 @@ struct history *history_new(unsigned n_nodes, const double *power)
     }
     history->n_nodes = n_nodes;
     history->n_wanted = 1;
+    history->prior = HISTORY_SPREAD;
     history->power = malloc(n_nodes * sizeof *history->power);
     history->crowds = calloc(n_nodes, sizeof *history->crowds);
     history->n_workers = calloc(n_nodes, sizeof *history->n_workers);
@@ -111,6 +112,12 @@ static void add_work(const struct history *history,
     thread->has_reported = 0;
 }
 
+static void drop_work(struct history_thread *thread)
+{
+    thread->open_work_s = 0;
+    thread->n_open = 0;
+}
+
 static void keep_work(const struct history *history,
                       struct history_thread *thread)
 {
@@ -119,8 +126,7 @@ static void keep_work(const struct history *history,
     if (thread->n_kept < HISTORY_WINDOW) {
         thread->n_kept++;
     }
-    thread->open_work_s = 0;
-    thread->n_open = 0;
+    drop_work(thread);
 }
 
 static void settle_threads(struct history *history)
@@ -221,6 +227,29 @@ static void choose_length(struct history *history, double length_s)
     }
 }
 
+static void keep_sample(struct history *history)
+{
+    for (unsigned i = 0; i < history->n_nodes; i++) {
+        keep_node(history, &history->nodes[i]);
+    }
+    for (uint32_t i = 0; i < history->n_threads; i++) {
+        keep_work(history, &history->threads[i]);
+    }
+    history->times_s[history->n_samples % HISTORY_WINDOW] = history->latest_s;
+    history->n_samples++;
+    history->n_since++;
+}
+
+static void drop_sample(struct history *history)
+{
+    for (unsigned i = 0; i < history->n_nodes; i++) {
+        drop_open_node(&history->nodes[i]);
+    }
+    for (uint32_t i = 0; i < history->n_threads; i++) {
+        drop_work(&history->threads[i]);
+    }
+}
+
 static void close_sample(struct history *history, uint64_t now_ns)
 {
     double length_s = history->ended_ns == 0
@@ -232,19 +261,16 @@ static void close_sample(struct history *history, uint64_t now_ns)
         history->watcher(history->watcher_owner, history, history->n_open,
                          length_s);
     }
-    for (unsigned i = 0; i < history->n_nodes; i++) {
-        keep_node(history, &history->nodes[i]);
+    history->latest_s = length_s / history->n_open;
+    if (history->n_skip > 0) {
+        history->n_skip--;
+        drop_sample(history);
+    } else {
+        keep_sample(history);
     }
-    for (uint32_t i = 0; i < history->n_threads; i++) {
-        keep_work(history, &history->threads[i]);
-    }
-    history->times_s[history->n_samples % HISTORY_WINDOW] =
-        length_s / history->n_open;
     history->n_together = history->n_open;
     history->n_open = 0;
     history->ended_ns = now_ns;
-    history->n_samples++;
-    history->n_since++;
     choose_length(history, length_s);
 }
 
@@ -352,11 +378,23 @@ double history_sample_sum(const struct history *history, node_id node,
 
 void history_restart(struct history *history)
 {
+    history_learn_spread(history);
     history->n_since = 0;
     history->n_closed_before = history->n_closed;
     memset(history->sent_bytes, 0,
            (size_t)history->n_nodes * history->n_nodes *
                sizeof *history->sent_bytes);
+}
+
+void history_restart_at(struct history *history, uint32_t n)
+{
+    history_restart(history);
+    history->n_since = n;
+}
+
+void history_skip(struct history *history, uint32_t n)
+{
+    history->n_skip = n;
 }
 
 void history_drop_open(struct history *history)
@@ -369,8 +407,7 @@ void history_drop_open(struct history *history)
 
         thread->has_reported = 0;
         thread->comp_s = 0;
-        thread->open_work_s = 0;
-        thread->n_open = 0;
+        drop_work(thread);
     }
     history->n_reported = 0;
     history->n_open = 0;

@@ -15,7 +15,11 @@
  */
 
 #define HISTORY_WINDOW 16u
-#define HISTORY_FEW 4u ///< samples that a median is worth taking of
+#define HISTORY_FEW                                                            \
+    2u ///< samples of a thread's work that are worth more than older ones
+
+/** What samples are taken to differ by, as a part, until that is known. */
+#define HISTORY_SPREAD 0.1
 
 /** Iterations are taken together until they last so long: what a machine does beside
  * comes in slices of some milliseconds. */
@@ -133,6 +137,12 @@ double history_sample_sum(const struct history *history, node_id node,
  * until HISTORY_FEW new ones have been closed. */
 void history_restart(struct history *history);
 
+/** The same, but the latest n samples are of what is now. */
+void history_restart_at(struct history *history, uint32_t n);
+
+/** The next n samples are not as others are: they are not kept, nor counted. */
+void history_skip(struct history *history, uint32_t n);
+
 /** Forget the iteration and the sample that are open: others begin. */
 void history_drop_open(struct history *history);
 
@@ -183,14 +193,24 @@ double history_sent_bytes(const struct history *history, node_id from,
 
 /**
  * How far what is usual may be off, as standard errors, from what the samples of the
- * window differ by; 0 if there are less than HISTORY_FEW.
+ * window differ by; as long as there are few, from what samples usually differ by.
  *
  * history_node_error_s()  busy_s of a node beside the others: what makes all of them
  *                      longer or shorter at once, another job or less work, is no error
- * history_slowest_error_s()  busy_s of who is slowest, whatever the reason
+ * history_slowest_error_s()  busy_s of who is slowest, whatever the reason, over the
+ *                      latest n samples
  */
 double history_node_error_s(const struct history *history, node_id node);
-double history_slowest_error_s(const struct history *history);
+double history_slowest_error_s(const struct history *history, unsigned n);
+
+/**
+ * Does a node, in its latest n samples, take clearly longer, or less long, than it did
+ * before?
+ *
+ * @param[out] is_rough  whether samples before those were as far off, for once
+ */
+int history_has_shifted(const struct history *history, unsigned n,
+                        int *is_rough);
 
 /** A node's busy_s over the latest n samples, or as many as there are. */
 double history_busy_s(const struct history *history, node_id node, unsigned n);

@@ -41,12 +41,19 @@ struct history {
     uint32_t n_together; ///< in the latest sample
     uint64_t n_samples;
     uint32_t n_since;         ///< of them, since the restart
+    uint32_t n_skip;          ///< that are not kept, still to come
     uint64_t n_closed_before; ///< iterations before it
     uint32_t ragged;          ///< a bit for each of the latest iterations
     uint64_t ended_ns;        ///< the end of the latest sample, 0: none
+    double prior; ///< by what part of what is usual samples are taken to differ
+    double latest_s; ///< of an iteration, kept or not
     double times_s[HISTORY_WINDOW];
     history_sample_fn *watcher; ///< or NULL
     void *watcher_owner;
 };
+
+/** What the samples since the restart differ by is what those after the next will, it is
+ * taken, until they tell. */
+void history_learn_spread(struct history *history);
 
 #endif

@@ -311,11 +311,19 @@ static void errors_say_what_a_median_is_worth(void **state)
 {
     static const double factors[] = {1, 1.1, 0.9, 1.05, 0.95};
     struct history *history = history_new(2, power);
+    struct history_node usual;
     uint64_t now_ns = 0;
 
     (void)state;
-    iterate(history, 2, &now_ns);
-    assert_true(history_node_error_s(history, 0) == 0); // of two nobody knows
+    assert_true(history_node_error_s(history, 0) == 0);
+    iterate(history, 2, &now_ns); // by two, what is usual
+    history_node(history, 0, &usual);
+    assert_true(
+        history_node_error_s(history, 0) > HISTORY_SPREAD * usual.busy_s / 2 &&
+        history_node_error_s(history, 0) < HISTORY_SPREAD * usual.busy_s);
+    history_restart_at(history, 1); // by one, nothing
+    assert_true(fabs(history_node_error_s(history, 0) - usual.busy_s) <
+                EPSILON);
     for (unsigned both = 0; both < 2; both++) {
         history_restart(history);
         for (unsigned i = 0; i < HISTORY_WINDOW; i++) {
@@ -327,13 +335,86 @@ static void errors_say_what_a_median_is_worth(void **state)
             report(history, 1, 0.4 * factor, 1, third, now_ns += LONG);
         }
         // The median is off by 0.05 * 0.4: 1.858 / 4 of that is the error.
-        assert_true(fabs(history_slowest_error_s(history) - 0.0093) < 0.0005);
+        assert_true(fabs(history_slowest_error_s(history, HISTORY_WINDOW) -
+                         0.0093) < 0.0005);
         if (both) {
             assert_true(history_node_error_s(history, 1) < EPSILON);
         } else {
             assert_in_range(history_node_error_s(history, 1) * 1e6, 3000, 6000);
         }
     }
+    history_free(history);
+}
+
+// Node 1 takes factors[i] times 0.4 s, node 0 what it always does.
+static void report_times(struct history *history, const double *factors,
+                         unsigned n, uint64_t *now_ns)
+{
+    for (unsigned i = 0; i < n; i++) {
+        iteration++;
+        report(history, 0, 0.3, 2, first_two, *now_ns += LONG);
+        report(history, 1, 0.4 * factors[i], 1, third, *now_ns += LONG);
+    }
+}
+
+static void times_that_shift_are_seen(void **state)
+{
+    static const double steady[] = {1, 1, 1.02, 0.98, 1, 1.01};
+    static const double twice[] = {2, 2.1};
+    static const double half[] = {0.5, 0.5};
+    static const double once[] = {3, 1, 1};
+    static const double both_ways[] = {2, 0.5};
+    struct history *history = history_new(2, power);
+    uint64_t now_ns = 0;
+    int is_rough;
+
+    (void)state;
+    report_times(history, steady, 6, &now_ns);
+    assert_false(history_has_shifted(history, 2, &is_rough));
+    assert_false(is_rough);
+    report_times(history, twice, 1, &now_ns);
+    assert_false(history_has_shifted(history, 2, &is_rough)); // one is chance
+    report_times(history, twice + 1, 1, &now_ns);
+    assert_true(history_has_shifted(history, 2, &is_rough));
+    assert_false(is_rough);
+
+    history_restart_at(history, 2);
+    assert_int_equal(history_n_since_restart(history), 2);
+    report_times(history, twice, 2, &now_ns);
+    assert_false(history_has_shifted(history, 2, &is_rough)); // too few before
+    report_times(history, half, 2, &now_ns);
+    assert_true(history_has_shifted(history, 2, &is_rough)); // less is one, too
+
+    history_restart(history);
+    report_times(history, steady, 6, &now_ns);
+    report_times(history, once, 3, &now_ns);
+    assert_false(history_has_shifted(history, 2, &is_rough));
+    assert_true(is_rough);
+    report_times(history, both_ways, 2, &now_ns);
+    assert_false(history_has_shifted(history, 2, &is_rough));
+    history_free(history);
+}
+
+static void samples_that_are_skipped_count_for_nothing(void **state)
+{
+    static const double slow[] = {9, 9};
+    static const double steady[] = {1, 1, 1, 1};
+    struct history *history = history_new(2, power);
+    struct history_node usual;
+    uint64_t now_ns = 0;
+    uint64_t n_samples;
+
+    (void)state;
+    report_times(history, steady, 4, &now_ns);
+    n_samples = history_n_samples(history);
+    history_skip(history, 2);
+    report_times(history, slow, 2, &now_ns);
+    assert_int_equal(history_n_samples(history), n_samples);
+    assert_int_equal(history_n_closed(history), 6);
+    report_times(history, steady, 1, &now_ns);
+    assert_int_equal(history_n_samples(history), n_samples + 1);
+    history_node(history, 1, &usual);
+    assert_true(fabs(usual.busy_s - 0.4) < EPSILON);
     history_free(history);
 }
 
@@ -379,6 +460,8 @@ int main(void)
         cmocka_unit_test(short_iterations_are_taken_together),
         cmocka_unit_test(what_is_sent_is_counted_since_the_restart),
         cmocka_unit_test(errors_say_what_a_median_is_worth),
+        cmocka_unit_test(times_that_shift_are_seen),
+        cmocka_unit_test(samples_that_are_skipped_count_for_nothing),
         cmocka_unit_test(who_shares_processors_shares_the_waiting),
         cmocka_unit_test(who_shares_processors_computes_as_long_as_it_has_one),
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),

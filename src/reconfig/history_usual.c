@@ -9,9 +9,22 @@
 #include "base/compare.h"
 #include "reconfig/history_priv.h"
 
-/** The standard error of a median, by the median deviation of n values: with a normal
- * distribution's numbers, 1.2533 * 1.4826 / sqrt(n). */
-#define ERROR_OF_MEDIAN 1.858
+/** With a normal distribution's numbers: a standard deviation by the median deviation,
+ * and how much more than a mean a median is off. */
+#define OF_DEVIATION 1.4826
+#define OF_MEDIAN 1.2533
+
+/** Until there are so many samples, what they differ by is in part what they did before
+ * the restart; at the start, so much of what is usual. */
+#define PRIOR_UNTIL 8u
+#define PRIOR_SAMPLES 3.0 ///< that it is worth at the start, less and less
+#define PRIOR_LEAST 0.02
+#define PRIOR_MOST 0.3
+
+/** By so many standard deviations, and so much of what is usual, a time is another. */
+#define SHIFT 4.0
+#define SHIFT_LEAST 0.15
+#define SHIFT_BEFORE 4u ///< samples that it was usual in, at least
 
 double history_median(double *values, unsigned n)
 {
@@ -78,7 +91,7 @@ static unsigned n_window(const struct history *history)
 
 double history_latest_s(const struct history *history)
 {
-    return history->n_since == 0 ? 0 : history->times_s[slot_back(history, 0)];
+    return history->latest_s;
 }
 
 double history_iteration_s(const struct history *history)
@@ -113,11 +126,30 @@ static double node_median(const struct history *history, node_id node,
 
 // ---- errors
 
-static double error_of_median(double *values, unsigned n)
+// The standard deviation of what n values were drawn from, as far as they tell.
+// @param values  [n] are made deviations, and sorted
+static double spread(const struct history *history, double *values, unsigned n,
+                     double usual)
 {
-    return n < HISTORY_FEW
-               ? 0
-               : ERROR_OF_MEDIAN * median_deviation(values, n) / sqrt(n);
+    const double told = OF_DEVIATION * median_deviation(values, n);
+    const double prior = history->prior * usual;
+    const double weight =
+        n < PRIOR_UNTIL ? PRIOR_SAMPLES * (PRIOR_UNTIL - n) / PRIOR_UNTIL : 0;
+
+    return sqrt((weight * prior * prior + (n - 1) * told * told) /
+                (weight + n - 1));
+}
+
+// Of a single one nothing is known.
+// @param n  of those from whose median they are off
+static double error_of_median(const struct history *history, double *values,
+                              unsigned n_values, unsigned n)
+{
+    const double usual = history_median(values, n_values);
+
+    return n_values <= 1
+               ? usual
+               : OF_MEDIAN * spread(history, values, n_values, usual) / sqrt(n);
 }
 
 static double mean_busy_s(const struct history *history, unsigned slot)
@@ -144,10 +176,10 @@ double history_node_error_s(const struct history *history, node_id node)
                        ? history->nodes[node].kept[slot].busy_s / means_s[i]
                        : 0;
     }
-    return error_of_median(parts, n) * history_median(means_s, n);
+    return error_of_median(history, parts, n, n) * history_median(means_s, n);
 }
 
-double history_slowest_error_s(const struct history *history)
+double history_slowest_error_s(const struct history *history, unsigned latest)
 {
     double times_s[HISTORY_WINDOW];
     unsigned n = n_window(history);
@@ -160,7 +192,88 @@ double history_slowest_error_s(const struct history *history)
                      history->nodes[x].kept[slot_back(history, i)].busy_s);
         }
     }
-    return error_of_median(times_s, n);
+    return error_of_median(history, times_s, n, latest < n ? latest : n);
+}
+
+void history_learn_spread(struct history *history)
+{
+    const unsigned n = n_window(history);
+    double most = PRIOR_LEAST;
+
+    for (unsigned x = 0; n >= PRIOR_UNTIL && x < history->n_nodes; x++) {
+        double times_s[HISTORY_WINDOW];
+        double usual_s;
+
+        for (unsigned i = 0; i < n; i++) {
+            times_s[i] = history->nodes[x].kept[slot_back(history, i)].busy_s;
+        }
+        usual_s = history_median(times_s, n);
+        if (usual_s > 0) {
+            most = fmax(most, spread(history, times_s, n, usual_s) / usual_s);
+        }
+    }
+    if (n >= PRIOR_UNTIL) {
+        history->prior = fmin(most, PRIOR_MOST);
+    }
+}
+
+// ---- what is usual no longer
+
+// How many standard deviations, and more than SHIFT_LEAST, is a time off; with a sign.
+static double off_by(double time_s, double usual_s, double deviation_s)
+{
+    const double off_s = time_s - usual_s;
+
+    if (fabs(off_s) <= SHIFT_LEAST * usual_s) {
+        return 0;
+    }
+    return off_s / fmax(deviation_s, SHIFT_LEAST / SHIFT * usual_s);
+}
+
+// Of a node: are its latest n samples all off, to the same side?
+// @param[out] is_rough  whether others have been off for once
+static int node_has_shifted(const struct history *history, node_id node,
+                            unsigned n, int *is_rough)
+{
+    const struct history_node *kept = history->nodes[node].kept;
+    const unsigned n_before = n_window(history) - n;
+    double before_s[HISTORY_WINDOW];
+    double usual_s;
+    double deviation_s;
+    double side = 0;
+
+    for (unsigned i = 0; i < n_before; i++) {
+        before_s[i] = kept[slot_back(history, n + i)].busy_s;
+    }
+    usual_s = history_median(before_s, n_before);
+    deviation_s = spread(history, before_s, n_before, usual_s);
+    for (unsigned i = 0; i < n_before; i++) {
+        *is_rough |= fabs(off_by(kept[slot_back(history, n + i)].busy_s,
+                                 usual_s, deviation_s)) > SHIFT;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        const double off =
+            off_by(kept[slot_back(history, i)].busy_s, usual_s, deviation_s);
+
+        if (fabs(off) <= SHIFT || off * side < 0) {
+            return 0;
+        }
+        side = off;
+    }
+    return 1;
+}
+
+int history_has_shifted(const struct history *history, unsigned n,
+                        int *is_rough)
+{
+    int has = 0;
+
+    *is_rough = 0;
+    for (unsigned i = 0;
+         n_window(history) >= n + SHIFT_BEFORE && i < history->n_nodes; i++) {
+        has |= node_has_shifted(history, (node_id)i, n, is_rough);
+    }
+    return has;
 }
 
 void history_node(const struct history *history, node_id node,

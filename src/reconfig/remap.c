@@ -241,7 +241,7 @@ void remap_measure(const struct history *history, unsigned n_nodes,
 
 static void measure_errors(struct remap *plan, const struct history *history)
 {
-    plan->slowest_error_s = history_slowest_error_s(history);
+    plan->slowest_error_s = history_slowest_error_s(history, HISTORY_WINDOW);
     for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
         plan->errors_s[x] = history_node_error_s(history, (node_id)x);
     }

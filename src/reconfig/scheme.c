@@ -9,25 +9,32 @@
 //   UNKNOWN    there was none: until the program says where they end
 //   WATCHING   feed the trigger; it may ask to track, to plan or to undo
 //   TRACKING   until all nodes have told who uses what; these iterations are
-//              slower and do not count
+//              slower, as is the next: they do not count
 //   THINKING   the plan is being made elsewhere; iterations do not count
 //   MOVING     threads go to where they should be, at their iteration ends
 //   SETTLING   the first iterations in a new place fetch pages: do not count
 //   OFF        no iterations in common, or the mapping was given by hand: threads
 //              stay where they are
 //
-//   SEARCHING -> WATCHING -> TRACKING -> SETTLING -> WATCHING -> THINKING ->
-//   MOVING -> SETTLING -> WATCHING, which judges the change: kept, or taken back
+//   SEARCHING -> WATCHING -> TRACKING -> WATCHING -> THINKING -> MOVING -> SETTLING ->
+//   WATCHING, which judges the change: kept, or taken back
 //
 // A policy that is held to nothing (place/policy.h) goes through the same states once,
 // without a trigger.
 //
-// All this goes by samples (history.h): an iteration each, or several short ones. A
-// plan is made of at least LEAST_SAMPLES, or of fewer if they take seconds; of a whole
-// window, if what it promises could be chance, by what samples differ by; and if it
-// still could be, it is not carried out. What a change teaches may show a better one,
+// All this goes by samples (history.h): an iteration each, or several short ones; the
+// first, in which pages come for the first time, does not count. A plan is made as soon
+// as one is asked for; if what it promises could be chance, by what samples differ by, of
+// twice as many, and so on, in the end of a whole window of others; and if it still could
+// be, it is not carried out. What a change teaches may show a better one,
 // so after each change that is kept there is one more plan, up to LOOKS of them; it is
 // carried out if it promises enough.
+//
+// When the times of a node shift, or it says that it has other memory, what was before tells
+// nothing of it. So samples begin anew, and there is a plan as soon as they can bear one,
+// whether there is an imbalance or not: what a node has more, nobody waits for. What was
+// tracked a while ago is taken for it; if it finds nothing, an iteration is tracked, and it is
+// asked for again.
 //
 // A policy that looks at pages makes no plan without them: if tracking was given up, or
 // has missed threads, it is tried again, TRACKINGS_MAX times in all. Then a plan is made
@@ -45,17 +52,19 @@
 #include "reconfig/scheme_priv.h"
 
 enum {
-    SETTLE_TRACKED = 3, // samples that are slow after tracking
+    SKIP_TRACKED = 1,   // samples that are slow after tracking
     SETTLE_MOVED = 6,   // and after a move
     MOVE_PATIENCE = 4,  // samples in which all should have moved
-    LEAST_SAMPLES = 8,  // that a plan is made of
-    LOOKS = 3,          // plans after a change, until the next imbalance
-    RAGGED_MAX = 8,     // of 16 iterations
-    TRACKINGS_MAX = 3,  // until all threads that take part are known
+    COLD = 1,           // samples in which pages come for the first time
+    LEAST_SAMPLES = 8,  // that a policy is asked with which is held to nothing
+    PATIENCE_LEAST = 2, // samples by which a shift of times is seen
+    PATIENCE_MOST = 8,
+    LEAST_CHANGED = 2, // after a change of conditions, for a plan
+    CALM = 64, // samples without a shift, after which the next is seen soon
+    LOOKS = 3, // plans after a change, until the next imbalance
+    RAGGED_MAX = 8,    // of 16 iterations
+    TRACKINGS_MAX = 3, // until all threads that take part are known
 };
-
-/** What tracking may cost until it has been done. */
-#define FIRST_COST_S 0.05
 
 static int copy_counts(struct scheme *scheme)
 {
@@ -103,6 +112,7 @@ void scheme_begin_anew(struct scheme *scheme)
     start_trigger(scheme);
     history_restart(scheme->history);
     history_drop_open(scheme->history);
+    history_skip(scheme->history, COLD);
     scheme->is_tracked = 0;
     scheme->n_trackings = 0;
     scheme->is_kept = 0;
@@ -149,9 +159,10 @@ struct scheme *scheme_new(const struct scheme_config *config,
         goto fail;
     }
     scheme->config.crowds = NULL; // the caller's
+    history_skip(scheme->history, COLD);
+    scheme->patience = PATIENCE_LEAST;
     free(power);
     start_trigger(scheme);
-    scheme->tracking_cost_s = FIRST_COST_S;
     return scheme;
 
 fail:
@@ -221,32 +232,20 @@ static void count_cost(struct scheme *scheme)
     }
 }
 
-static void track(struct scheme *scheme)
+void scheme_track(struct scheme *scheme)
 {
     scheme->n_trackings++;
     scheme->state = TRACKING;
     scheme->extra_is_tracking = 1;
+    history_skip(scheme->history, UINT32_MAX);
     scheme->ops.track(scheme->ops.owner);
-}
-
-static void collect(struct scheme *scheme)
-{
-    scheme->n_looks = LOOKS;
-    scheme->n_wanted = LEAST_SAMPLES;
-    if (!scheme_needs_tracking(scheme)) {
-        history_restart(scheme->history); // it was different before
-        trigger_collected(&scheme->trigger);
-        return;
-    }
-    scheme_say_now(scheme, "nodes differ; one iteration is tracked");
-    track(scheme);
 }
 
 static void track_again(struct scheme *scheme)
 {
     scheme_say_now(scheme, "which pages some threads use is not known; "
                            "one more iteration is tracked");
-    track(scheme);
+    scheme_track(scheme);
 }
 
 static void do_without(struct scheme *scheme)
@@ -275,6 +274,30 @@ static void decide(struct scheme *scheme)
     }
 }
 
+static void collect(struct scheme *scheme)
+{
+    scheme->change = CHANGE_NONE;
+    scheme->n_looks = LOOKS;
+    scheme->n_wanted = 1;
+    if (!scheme_needs_tracking(scheme)) {
+        trigger_collected(&scheme->trigger);
+        decide(scheme);
+        return;
+    }
+    scheme_say_now(scheme, "nodes differ; one iteration is tracked");
+    scheme_track(scheme);
+}
+
+// As many samples as were asked for?
+static void decide_if_enough(struct scheme *scheme)
+{
+    if (history_n_closed(scheme->history) >= scheme->not_before &&
+        history_n_since_restart(scheme->history) >=
+            enough(scheme, scheme->n_wanted)) {
+        decide(scheme);
+    }
+}
+
 void scheme_tracked(struct scheme *scheme, int is_ok)
 {
     if (scheme->state != TRACKING) {
@@ -283,8 +306,12 @@ void scheme_tracked(struct scheme *scheme, int is_ok)
     scheme->is_tracked |= is_ok;
     scheme->tracked_at = history_n_samples(scheme->history);
     scheme->stats.n_tracked++;
+    scheme->state = WATCHING;
+    history_skip(scheme->history, SKIP_TRACKED);
     trigger_collected(&scheme->trigger);
-    settle(scheme, SETTLE_TRACKED);
+    if (is_ok) {
+        decide_if_enough(scheme);
+    }
 }
 
 static const uint32_t *mapping_before(const struct scheme *scheme)
@@ -336,6 +363,7 @@ static void undo(struct scheme *scheme)
     scheme_explain_result(scheme);
     learn_from_result(scheme);
     scheme->is_undoing = 1;
+    scheme->is_tracked &= !scheme_is_tracking_old(scheme);
     scheme->stats.n_undone++;
     scheme_move_all(scheme);
 }
@@ -419,15 +447,47 @@ static void arrive(struct scheme *scheme)
     settle(scheme, SETTLE_MOVED);
 }
 
-// After a change, when there is a whole window of what it is like.
+void scheme_see_change(struct scheme *scheme, enum change change, unsigned n)
+{
+    trigger_wake(&scheme->trigger);
+    if (scheme->state == WATCHING) {
+        history_restart_at(scheme->history, n);
+        scheme->change = change;
+        scheme->n_wanted = LEAST_CHANGED;
+    }
+}
+
+// After a change of threads, when there is a whole window of what it is like; after one of
+// conditions, soon, and again if that was too soon.
+static int may_look_again(const struct scheme *scheme)
+{
+    const uint32_t n = history_n_since_restart(scheme->history);
+
+    return scheme->trigger.state == TRIGGER_RESTING &&
+           ((scheme->is_kept && scheme->n_looks > 0 &&
+             n >= enough(scheme, HISTORY_WINDOW)) ||
+            (scheme->change != CHANGE_NONE &&
+             n >= enough(scheme, scheme->n_wanted))) &&
+           scheme_knows_uses(scheme);
+}
+
+// A node says that it has other memory, and what it takes is not known.
+static int must_track_first(const struct scheme *scheme)
+{
+    return scheme->change == CHANGE_TOLD &&
+           scheme->trigger.state == TRIGGER_RESTING &&
+           scheme_needs_tracking(scheme);
+}
+
 static void look_again(struct scheme *scheme)
 {
-    if (scheme->is_kept && scheme->n_looks > 0 &&
-        scheme->trigger.state == TRIGGER_RESTING &&
-        history_n_since_restart(scheme->history) >=
-            enough(scheme, HISTORY_WINDOW) &&
-        scheme_knows_uses(scheme)) {
-        scheme->n_looks--;
+    if (must_track_first(scheme)) {
+        scheme_say_now(scheme, "a node has other memory; one iteration is "
+                               "tracked");
+        scheme->n_looks = LOOKS;
+        scheme_track(scheme);
+    } else if (may_look_again(scheme)) {
+        scheme->n_looks -= scheme->n_looks > 0;
         scheme_ask(scheme);
     }
 }
@@ -474,16 +534,38 @@ static void watch(struct scheme *scheme)
         collect(scheme);
         break;
     case TRIGGER_REMAP:
-        if (history_n_closed(scheme->history) >= scheme->not_before &&
-            history_n_since_restart(scheme->history) >=
-                enough(scheme, scheme->n_wanted)) {
-            decide(scheme);
-        }
+        decide_if_enough(scheme);
         break;
     case TRIGGER_UNDO:
         undo(scheme);
         break;
     }
+}
+
+// Another job has come to a node, or has gone: what was before tells nothing of it. Times
+// that shift again and again are the program's, and usual.
+static void look_for_shift(struct scheme *scheme)
+{
+    const uint64_t now = history_n_samples(scheme->history);
+    unsigned n;
+    int is_rough;
+
+    if (now >= scheme->shifted_at + CALM) {
+        scheme->patience = PATIENCE_LEAST;
+    }
+    n = scheme->patience +
+        (scheme->rough_at > 0 && now < scheme->rough_at + CALM);
+    while (n < PATIENCE_MOST && !scheme_has_evidence(scheme, n)) {
+        n++;
+    }
+    if (history_has_shifted(scheme->history, n, &is_rough)) {
+        scheme_see_change(scheme, CHANGE_SEEN, n);
+        scheme->shifted_at = now;
+        scheme->patience = scheme->patience < PATIENCE_MOST
+                               ? 2 * scheme->patience
+                               : PATIENCE_MOST;
+    }
+    scheme->rough_at = is_rough ? now : scheme->rough_at;
 }
 
 // A sample has been closed.
@@ -507,6 +589,7 @@ void scheme_step(struct scheme *scheme)
         } else if (scheme->config.policy->held_to == HELD_TO_NOTHING) {
             insist(scheme);
         } else {
+            look_for_shift(scheme);
             watch(scheme);
         }
         break;

@@ -20,6 +20,9 @@ struct scheme_ops {
     /** Track one iteration on all nodes; scheme_tracked() follows. */
     void (*track)(void *owner);
 
+    /** What that is likely to cost, seconds: asked until it has been done once. */
+    double (*tracking_s)(void *owner);
+
     /** Call scheme_think() on a thread that may take its time, without the node
      * lock; then scheme_thought() under it. */
     void (*think)(void *owner);

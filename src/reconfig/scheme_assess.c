@@ -12,9 +12,13 @@
 
 enum {
     TRACKED_FOR = 64,      // samples that tracked pages are good for
+    TRACKED_MOST = 1024,   // that they may be looked at first
     JUDGED_FROM = 8,       // samples that are held against a prediction
     TEXT_BYTES = 1u << 16, // of an explanation
 };
+
+/** What else a machine does takes it for so long at a time, s: less tells nothing. */
+#define EVIDENCE_S 0.05
 
 /** Work that has changed by less than this part has not: it was noise. */
 #define SAME_WORK 0.15
@@ -111,13 +115,23 @@ int scheme_lacks_uses(const struct scheme *scheme)
     return 2 * count_unknown(scheme, &n) > n;
 }
 
+static int was_tracked_within(const struct scheme *scheme, unsigned n_samples)
+{
+    return scheme->is_tracked &&
+           history_n_samples(scheme->history) <= scheme->tracked_at + n_samples;
+}
+
 int scheme_needs_tracking(const struct scheme *scheme)
 {
     return scheme->config.policy->wants_uses &&
-           (!scheme->is_tracked ||
-            history_n_samples(scheme->history) >
-                scheme->tracked_at + TRACKED_FOR ||
+           (!was_tracked_within(scheme, TRACKED_MOST) ||
             !scheme_knows_uses(scheme));
+}
+
+int scheme_is_tracking_old(const struct scheme *scheme)
+{
+    return scheme->config.policy->wants_uses &&
+           !was_tracked_within(scheme, TRACKED_FOR);
 }
 
 double scheme_time_s(const struct time_parts *parts)
@@ -155,6 +169,13 @@ static double usual_s(const struct scheme *scheme)
     return most_s;
 }
 
+int scheme_has_evidence(const struct scheme *scheme, unsigned n)
+{
+    return n * history_n_together(scheme->history) *
+               history_latest_s(scheme->history) >=
+           EVIDENCE_S;
+}
+
 // How long the nodes take, lately: one sample alone says little.
 static void look_at_times(const struct scheme *scheme,
                           struct trigger_sample *sample)
@@ -167,7 +188,14 @@ static void look_at_times(const struct scheme *scheme,
         sample->mean_s += busy_s / scheme->config.n_nodes;
         sample->max_s = fmax(sample->max_s, busy_s);
     }
-    sample->error_s = history_slowest_error_s(scheme->history);
+    sample->error_s = history_slowest_error_s(scheme->history, n);
+}
+
+static double tracking_cost_s(const struct scheme *scheme)
+{
+    return scheme->tracking_cost_s > 0
+               ? scheme->tracking_cost_s
+               : scheme->ops.tracking_s(scheme->ops.owner);
 }
 
 // What takes medians of all threads is left out where nobody looks at it: a program
@@ -182,10 +210,13 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
         .cost_s = scheme->moving_cost_s,
     };
     look_at_times(scheme, sample);
+    if (scheme_has_evidence(scheme, history_n_since_restart(scheme->history))) {
+        sample->n_left = (double)history_n_closed(scheme->history);
+    }
     if (trigger_sees_imbalance(&scheme->trigger, sample)) {
         sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
         sample->cost_s +=
-            scheme_needs_tracking(scheme) ? scheme->tracking_cost_s : 0;
+            scheme_needs_tracking(scheme) ? tracking_cost_s(scheme) : 0;
     }
     if (scheme->trigger.state == TRIGGER_WATCHING) {
         sample->usual_s = usual_s(scheme);

@@ -239,6 +239,23 @@ static void postpone(struct scheme *scheme)
     scheme->not_before = n + n_rest;
 }
 
+// So that the next plan is surer. Those samples that it was asked for because of say more
+// than they should: in the end they are left out.
+static void want_more(struct scheme *scheme)
+{
+    const uint32_t n = history_n_since_restart(scheme->history);
+
+    if (scheme->is_again || scheme->n_wanted == HISTORY_WINDOW) {
+        trigger_refused(&scheme->trigger);
+        scheme->change = CHANGE_NONE;
+    } else if (2 * n < HISTORY_WINDOW) {
+        scheme->n_wanted = 2 * n;
+    } else {
+        history_restart(scheme->history);
+        scheme->n_wanted = HISTORY_WINDOW;
+    }
+}
+
 // Measured times differ too much for what the plan promises.
 static void doubt(struct scheme *scheme)
 {
@@ -250,17 +267,26 @@ static void doubt(struct scheme *scheme)
                    plan->after.iteration_s * 1e3,
                    plan->before.iteration_s * 1e3,
                    remap_gain_error_s(plan) * 1e3);
-    if (scheme->is_again || scheme->n_wanted == HISTORY_WINDOW) {
-        trigger_refused(&scheme->trigger);
+    want_more(scheme);
+}
+
+// What a node says of its memory is no chance.
+static int is_sure(const struct scheme *scheme)
+{
+    const double error_s = remap_gain_error_s(&scheme->plan);
+
+    if (scheme->change == CHANGE_TOLD) {
+        return 1;
     }
-    scheme->n_wanted = HISTORY_WINDOW; // so that the next one is surer
+    return scheme->is_again || scheme->n_wanted == HISTORY_WINDOW
+               ? trigger_is_sure(gain_s(&scheme->plan), error_s)
+               : trigger_is_sure_soon(gain_s(&scheme->plan), error_s);
 }
 
 // Is the plan not sure, or not worth its cost yet?
 static int put_off(struct scheme *scheme)
 {
-    if (!trigger_is_sure(gain_s(&scheme->plan),
-                         remap_gain_error_s(&scheme->plan))) {
+    if (!is_sure(scheme)) {
         doubt(scheme);
         return 1;
     }
@@ -299,6 +325,20 @@ static void say_untracked(const struct scheme *scheme)
     }
 }
 
+// Or, if what it is known of is old, find out first what threads use now.
+static void give_up(struct scheme *scheme)
+{
+    if (!scheme->is_again && scheme_is_tracking_old(scheme)) {
+        scheme_say_now(scheme, "nothing better is known by what threads used "
+                               "a while ago; one iteration is tracked");
+        scheme_track(scheme);
+        return;
+    }
+    scheme->change = CHANGE_NONE;
+    scheme_say_now(scheme, "nothing better is known");
+    trigger_refused(&scheme->trigger);
+}
+
 void scheme_thought(struct scheme *scheme)
 {
     ensure(scheme->state == THINKING);
@@ -313,8 +353,7 @@ void scheme_thought(struct scheme *scheme)
     say_untracked(scheme);
     scheme_note_predicted(scheme, &scheme->plan.before);
     if (!is_wanted(scheme)) {
-        scheme_say_now(scheme, "nothing better is known");
-        trigger_refused(&scheme->trigger);
+        give_up(scheme);
         return;
     }
     if (scheme->config.policy->held_to != HELD_TO_NOTHING && put_off(scheme)) {
@@ -324,6 +363,7 @@ void scheme_thought(struct scheme *scheme)
                    scheme->config.policy->name);
     scheme_explain_plan(scheme);
     note_before(scheme);
+    scheme->change = CHANGE_NONE;
     scheme->is_undoing = 0;
     scheme->stats.n_remaps++;
     scheme->plan.is_carried_out = 1;

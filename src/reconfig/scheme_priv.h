@@ -25,6 +25,13 @@ enum state {
 /** How far a measurement, a median of several iterations, is believed. */
 #define SCHEME_GAIN 1.0
 
+/** What is known of conditions since the latest plan. */
+enum change {
+    CHANGE_NONE,
+    CHANGE_SEEN, ///< times of a node have shifted
+    CHANGE_TOLD, ///< a node has other memory, as it says
+};
+
 /** An iteration's time: what goes with the threads' work, and what does not. */
 struct time_parts {
     double work_s;
@@ -77,8 +84,12 @@ struct scheme {
     struct history *history;
     struct trigger trigger;
     struct search search;
-    unsigned countdown;   ///< SETTLING, MOVING: samples left
-    unsigned n_wanted;    ///< samples that a plan is made of
+    unsigned countdown; ///< SETTLING, MOVING: samples left
+    unsigned n_wanted;  ///< samples that a plan is made of
+    enum change change;
+    unsigned patience;    ///< samples by which a shift of times is seen
+    uint64_t shifted_at;  ///< sample of the latest one
+    uint64_t rough_at;    ///< or of one that was off for once
     uint64_t not_before;  ///< iteration before which no plan is made
     uint64_t tracked_at;  ///< sample; 0: never
     int is_tracked;       ///< there are tracked pages that still tell something
@@ -90,7 +101,7 @@ struct scheme {
     double usual_s;              ///< iteration time while nothing is done
     double extra_s;              ///< beyond it, since something is
     int extra_is_tracking;       ///< which of the next two it is
-    double tracking_cost_s;      ///< of the latest, or a guess
+    double tracking_cost_s;      ///< of the latest; 0: none yet
     double moving_cost_s;        ///< likewise
     struct time_parts before;    ///< the iteration before the latest change
     double before_error_s;       ///< its standard error
@@ -158,6 +169,13 @@ int scheme_lacks_uses(const struct scheme *scheme);
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);
 
+/** Is what was tracked so old that a plan made of it, which finds nothing, need not be
+ * right? */
+int scheme_is_tracking_old(const struct scheme *scheme);
+
+/** Did so many samples take long enough for what they say to be no chance? */
+int scheme_has_evidence(const struct scheme *scheme, unsigned n);
+
 /** What the trigger gets to see of the latest iteration. */
 void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample);
 
@@ -168,11 +186,18 @@ void scheme_note_predicted(struct scheme *scheme,
 /** Hold the prediction for the mapping in force against what it is. */
 void scheme_judge(struct scheme *scheme);
 
+/** Have an iteration tracked. */
+void scheme_track(struct scheme *scheme);
+
 /** Begin a plan, which scheme_think() makes. */
 void scheme_ask(struct scheme *scheme);
 
 /** Tell all threads of `plan` that are elsewhere where they should be. */
 void scheme_move_all(struct scheme *scheme);
+
+/** Conditions are others than they were: the latest n samples, if any, are all that
+ * tells of them. */
+void scheme_see_change(struct scheme *scheme, enum change change, unsigned n);
 
 /** A sample has been closed. */
 void scheme_step(struct scheme *scheme);

@@ -104,7 +104,7 @@ static void note_memory(struct scheme *scheme, node_id node, uint64_t pages)
     memory->now = pages;
     if (scheme_is_other_memory(pages, memory->noted)) {
         memory->noted = pages;
-        trigger_wake(&scheme->trigger);
+        scheme_see_change(scheme, CHANGE_TOLD, 0);
     }
 }
 

@@ -57,6 +57,12 @@ static inline void op_track(void *owner)
     ((struct world *)owner)->n_tracks++;
 }
 
+static inline double op_tracking_s(void *owner)
+{
+    (void)owner;
+    return 0.05;
+}
+
 static inline void op_think(void *owner)
 {
     ((struct world *)owner)->is_thinking = 1;
@@ -135,6 +141,7 @@ static inline struct world *world_new(const char *policy, const double *power)
     const struct scheme_ops ops = {
         .owner = world,
         .track = op_track,
+        .tracking_s = op_tracking_s,
         .think = op_think,
         .move = op_move,
         .set_period = op_set_period,

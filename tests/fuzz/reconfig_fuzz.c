@@ -24,6 +24,12 @@ static void track(void *owner)
     ((struct wishes *)owner)->track = 1;
 }
 
+static double ask_cost(void *owner)
+{
+    (void)owner;
+    return 0.01;
+}
+
 static void think(void *owner)
 {
     ((struct wishes *)owner)->think = 1;
@@ -86,6 +92,7 @@ static struct scheme *new_scheme(struct wishes *wishes)
     const struct scheme_ops ops = {
         .owner = wishes,
         .track = track,
+        .tracking_s = ask_cost,
         .think = think,
         .move = move,
         .set_period = set_period,
