@@ -53,6 +53,7 @@ fuzz: setup-fuzz ## give all decoders FUZZ_RUNS inputs, made up by libFuzzer
 
 mutants: setup-check ## put faults into a copy of the tree: do tests find them?
 	tests/mutants/run.py $(MUTANTS)
+	tests/spin/mutants.sh
 
 release: setup-build ## configure, build and test with optimisation
 	cmake --workflow --preset release
