@@ -92,7 +92,9 @@ void change_request(void *owner, struct control_client *client,
     if (strcmp(line, "ps") == 0) {
         tell_job(job, client);
     } else if (strcmp(line, "watch") == 0) {
-        client->watches = 1;
+        client->watches = WATCHES;
+    } else if (strcmp(line, "watch closely") == 0) {
+        client->watches = WATCHES_CLOSELY;
     } else if (job->phase != JOB_RUNNING) {
         control_answer(client, EXIT_NODE_LOST,
                        job->phase < JOB_RUNNING

@@ -270,25 +270,28 @@ void control_say(struct control_client *client, const char *format, ...)
     write_line(client, text);
 }
 
-unsigned control_tell_watchers(struct control *control, const char *text,
-                               size_t size)
+int control_is_watched(const struct control *control, enum watching how)
 {
-    unsigned n = 0;
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        if (control->clients[i].fd >= 0 && control->clients[i].watches == how) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
+void control_tell_watchers(struct control *control, enum watching how,
+                           const char *text, size_t size)
+{
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *client = &control->clients[i];
 
-        if (client->fd < 0 || !client->watches) {
-            continue;
-        }
-        if (send(client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-            (ssize_t)size) {
+        if (client->fd >= 0 && client->watches == how &&
+            send(client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+                (ssize_t)size) {
             drop(client); // half a line would be none: C2
-        } else {
-            n++;
         }
     }
-    return n;
 }
 
 void control_answer(struct control_client *client, int exit_code,

@@ -11,7 +11,7 @@
  * $XDG_RUNTIME_DIR/teamster, or teamster-UID in $TMPDIR or /tmp. Its name is the
  * job's number, which is the launcher's process.
  *
- * Who connects writes one line:    ps | remove NODE | add [HOST] | watch
+ * Who connects writes one line:    ps | remove NODE | add [HOST] | watch | watch closely
  * and reads lines until the end:   text of what goes on, for the user
  *                                  "{...}": how the job stands, to who watches (watchers.h)
  *                                  "= CODE TEXT": how it has ended; the last one
@@ -28,7 +28,11 @@ struct control_client {
     size_t used;
     int has_asked; ///< its line has been taken; it waits for an answer
     unsigned node; ///< about which node
-    int watches;   ///< it is told each second how the job stands, until it ends
+    enum watching {
+        WATCHES_NOTHING,
+        WATCHES, ///< it is told each second how the job stands, until it ends
+        WATCHES_CLOSELY, ///< and what nodes tell then only
+    } watches;
 };
 
 struct control {
@@ -91,10 +95,13 @@ void control_move(struct control *control, const struct pollfd *set,
 __attribute__((format(printf, 2, 3))) void control_say(
     struct control_client *client, const char *format, ...);
 
-/** Tell all who watch. Who does not read fast enough is dropped.
- * @param text  a line, with its newline. @return how many watch still */
-unsigned control_tell_watchers(struct control *control, const char *text,
-                               size_t size);
+/** Does anybody watch in this way? */
+int control_is_watched(const struct control *control, enum watching how);
+
+/** Tell all who watch in this way. Who does not read fast enough is dropped.
+ * @param text  a line, with its newline */
+void control_tell_watchers(struct control *control, enum watching how,
+                           const char *text, size_t size);
 
 /** The last line; the client is gone then. */
 __attribute__((format(printf, 3, 4))) void control_answer(

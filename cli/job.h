@@ -20,6 +20,7 @@
 #include "remote.h"
 #include "remote_start.h"
 #include "report_file.h"
+#include "shown.h"
 #include "spawn.h"
 
 /** What a run is doing; launch.c draws the transitions. */
@@ -49,6 +50,7 @@ struct node {
     int owes_peered; ///< it is not connected with the guest yet
     uint64_t cut_ns; ///< when its link closed; 0: it has not
     struct wire_boot_progress told; ///< what it said lately
+    struct shown_node shown;        ///< and to who looks closely
     int code; ///< of its end: waitid()'s, 0: there was none
     int status;
     struct oom_watch oom;  ///< of a process of this machine
@@ -102,6 +104,7 @@ struct job {
     struct input input;
     struct keeper keeper;
     struct progress progress;
+    struct shown shown;
     uint64_t watch_due_ns; ///< when who watches is told next
     int signal_fd;
     sigset_t old_signals;

@@ -340,6 +340,7 @@ static void flush(struct job *job)
 
 static void finish(struct job *job)
 {
+    watchers_tell_end(job);
     control_close(&job->control);
     job_kill(job);
     remote_finish(job);
@@ -364,6 +365,7 @@ static void finish(struct job *job)
     }
     close(job->signal_fd);
     buffer_release(&job->said);
+    shown_release(job);
     free(job->nodes);
 }
 

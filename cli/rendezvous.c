@@ -167,6 +167,11 @@ static tm_status obey(struct job *job, struct node *node,
         return node_is_root(node) ? change_take_report(job, frame) : TM_EWIRE;
     case BOOT_FINDINGS:
         return node_is_root(node) ? run_report_take(job, frame) : TM_EWIRE;
+    case BOOT_THREADS:
+    case BOOT_PLACES:
+    case BOOT_FORECAST:
+    case BOOT_WORDS:
+        return shown_take(job, node, frame);
     case BOOT_FAILED:
         take_failure(job, node, code_in(frame));
         return TM_OK;

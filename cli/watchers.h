@@ -17,11 +17,24 @@ struct job;
  *                 moved_in, tracking, compute_s, wait_s, sync_s, swap_s, sent, resident,
  *                 memory, as of struct wire_boot_progress; sums since the start
  *
- * Nodes tell the launcher these numbers anyway, for --progress.
+ * Nodes tell the launcher these numbers anyway, for --progress. Who watches closely is told
+ * more, which nodes tell then only (shown.h); and once more at the end:
+ *
+ *   nodes         also here, ranges of its threads' numbers, each [first, how many];
+ *                 predicted_s, measured_s: how long it is busy in an iteration; 0: not known
+ *   predicted_s, measured_s   of the iteration
+ *   blocks        by line that allocates: name, file, line, pages at most at one time, nodes:
+ *                 for each [number, reads, writes, fetches, diffs]; those with most events
+ *   n_blocks      how many there are
+ *   decisions     the latest: number, seconds, text
+ *   exit_code     in the last line only
  */
 
 /** Tell them, if it is time. */
 void watchers_poll(struct job *job, uint64_t now_ns);
+
+/** The run is over: who watches closely gets the last numbers. */
+void watchers_tell_end(struct job *job);
 
 /** When it is time; 0: nobody watches. */
 uint64_t watchers_due_ns(const struct job *job);

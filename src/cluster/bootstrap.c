@@ -156,6 +156,16 @@ void bootstrap_tell_progress(const struct bootstrap *bootstrap,
     tell(bootstrap->fd, BOOT_PROGRESS, bytes, &writer);
 }
 
+void bootstrap_tell(const struct bootstrap *bootstrap, enum boot_kind kind,
+                    const void *body, size_t size)
+{
+    uint8_t bytes[BOOT_HEADER + BOOT_FINDINGS_MAX];
+    struct wire_writer writer = {bytes + BOOT_HEADER, bytes + sizeof bytes, 0};
+
+    wire_put_bytes(&writer, body, size);
+    tell(bootstrap->fd, kind, bytes, &writer);
+}
+
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds)
 {
@@ -219,6 +229,9 @@ static enum bootstrap_event take_event(struct bootstrap *bootstrap,
     case BOOT_LIFE:
         bootstrap->n_launcher_beats = wire_get_boot_number(&reader).number;
         return BOOTSTRAP_LIFE;
+    case BOOT_SHOW:
+        bootstrap->is_to_show = wire_get_boot_number(&reader).number != 0;
+        return BOOTSTRAP_SHOW;
     case BOOT_STOP:
         return wire_get_boot_number(&reader).number == 0 ? BOOTSTRAP_END
                                                          : BOOTSTRAP_STOP;

@@ -63,6 +63,7 @@ struct bootstrap {
     struct boot_pmix *pmix;    ///< until bootstrap_ready(), if that is PMIx
     int fd;                    ///< of the launcher; -1: there is none
     int life_fd;               ///< of the agent; -1: there is none
+    int is_to_show;            ///< more, as SHOW has told last
     uint32_t n_launcher_beats; ///< the highest number that LIFE has told
     node_id self;
     unsigned n_nodes;
@@ -122,7 +123,13 @@ int bootstrap_has_launcher(const struct bootstrap *bootstrap);
 void bootstrap_done(const struct bootstrap *bootstrap, int exit_code);
 void bootstrap_failed(const struct bootstrap *bootstrap, int exit_code);
 
-struct wire_boot_progress; // of boot_frames.def, in net/message.h
+enum boot_kind {
+#define FRAME(number, name, way, meaning, body) BOOT_##name = (number),
+#include "cluster/boot_frames.def"
+};
+
+#define RECORDS "cluster/boot_frames.def"
+#include "net/records.h"
 
 /** Tell the launcher how far this node is. May be lost if the launcher does not
  * read. Does nothing without a launcher, as the next. */
@@ -136,6 +143,12 @@ void bootstrap_tell_progress(const struct bootstrap *bootstrap,
  * launcher takes it. @param size  at most BOOT_FINDINGS_MAX; 0: that was all */
 void bootstrap_tell_findings(const struct bootstrap *bootstrap,
                              const char *text, size_t size);
+
+/** Tell the launcher something else, which may be lost if it does not read. Does nothing
+ * without one.
+ * @param size  at most BOOT_FINDINGS_MAX */
+void bootstrap_tell(const struct bootstrap *bootstrap, enum boot_kind kind,
+                    const void *body, size_t size);
 
 /** What a node hears of another one. */
 enum boot_peer {
@@ -156,20 +169,13 @@ void bootstrap_tell_heard(const struct bootstrap *bootstrap,
 /** Tell the agent, if there is one, which beat of the launcher's is known here. */
 void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number);
 
-enum boot_kind {
-#define FRAME(number, name, way, meaning, body) BOOT_##name = (number),
-#include "cluster/boot_frames.def"
-};
-
-#define RECORDS "cluster/boot_frames.def"
-#include "net/records.h"
-
 enum bootstrap_event {
     BOOTSTRAP_NOTHING, ///< no whole frame yet
     BOOTSTRAP_GONE,    ///< the launcher has gone
     BOOTSTRAP_STOP,    ///< end now: something has gone wrong
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
+    BOOTSTRAP_SHOW,   ///< is_to_show has changed
     BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_take_change()
 };

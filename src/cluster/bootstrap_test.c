@@ -298,6 +298,23 @@ static void an_event_is_taken_when_it_is_whole(void **state)
     close_both(&bootstrap);
 }
 
+static void a_node_knows_whether_it_is_to_show_more(void **state)
+{
+    struct bootstrap bootstrap = open_node(0, 2);
+
+    (void)state;
+    assert_false(bootstrap.is_to_show);
+    launcher_says(BOOT_SHOW, "\1\0\0\0", 4);
+    assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_SHOW);
+    assert_true(bootstrap.is_to_show);
+    bootstrap_tell(&bootstrap, BOOT_WORDS, "\2\0hi", 4);
+    launcher_hears(BOOT_WORDS, 4);
+    launcher_says(BOOT_SHOW, "\0\0\0\0", 4);
+    assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_SHOW);
+    assert_false(bootstrap.is_to_show);
+    close_both(&bootstrap);
+}
+
 static void a_node_that_cannot_go_on_hears_of_its_end(void **state)
 {
     struct bootstrap bootstrap = open_node(0, 2);
@@ -374,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_malformed_answer_is_refused),
         cmocka_unit_test(a_launcher_that_is_gone_ends_every_wait),
         cmocka_unit_test(an_event_is_taken_when_it_is_whole),
+        cmocka_unit_test(a_node_knows_whether_it_is_to_show_more),
         cmocka_unit_test(a_node_that_cannot_go_on_hears_of_its_end),
         cmocka_unit_test(a_newcomer_is_announced_with_the_key),
         cmocka_unit_test(a_last_word_carries_the_exit_code),

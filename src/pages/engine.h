@@ -263,7 +263,7 @@ int engine_needs_lock(const struct engine *engine, page_no page);
 void engine_explain(const struct engine *engine, page_no page, unsigned offset,
                     uint64_t thread, char *text, size_t size);
 
-/** Count what happens to pages by place, from now on. @return TM_OK, TM_ENOMEM */
+/** Count what happens to pages by place, from now on or from before. @return TM_OK, TM_ENOMEM */
 TM_CHECKED tm_status engine_count_places(struct engine *engine);
 
 /** @param[out] n  places; one more if there are others, which the last row is of

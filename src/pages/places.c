@@ -75,6 +75,9 @@ void places_note(struct engine *engine, const struct extent *extent,
 
 tm_status engine_count_places(struct engine *engine)
 {
+    if (engine->places != NULL) {
+        return TM_OK;
+    }
     engine->places = calloc(1, sizeof *engine->places);
     if (engine->places == NULL) {
         return TM_ENOMEM;

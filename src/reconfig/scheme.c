@@ -140,9 +140,11 @@ struct scheme *scheme_new(const struct scheme_config *config,
         calloc(config->n_nodes, sizeof *scheme->next_corrections);
     scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
     scheme->peers = calloc(config->n_nodes, sizeof *scheme->peers);
+    scheme->predicted_s = calloc(config->n_nodes, sizeof *scheme->predicted_s);
     if (scheme->nodes == NULL || scheme->memory == NULL ||
-        scheme->peers == NULL || scheme->corrections == NULL ||
-        scheme->next_corrections == NULL || scheme->learned == NULL) {
+        scheme->peers == NULL || scheme->predicted_s == NULL ||
+        scheme->corrections == NULL || scheme->next_corrections == NULL ||
+        scheme->learned == NULL) {
         goto fail;
     }
     for (unsigned i = 0; i < config->n_nodes; i++) {
@@ -184,6 +186,7 @@ void scheme_free(struct scheme *scheme)
         free(scheme->learned);
         free(scheme->counts);
         free(scheme->peers);
+        free(scheme->predicted_s);
         free(scheme->arrivals);
         free(scheme);
     }

@@ -119,6 +119,22 @@ void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);
  * free, bytes sent to whom. Nothing unless it explains. Under the node lock. */
 void scheme_explain_collected(const struct scheme *scheme);
 
+/** From now on ops.explain is wanted, or is not. Under the node lock. */
+void scheme_set_explains(struct scheme *scheme, int explains);
+
+/** What an iteration takes, or how long a node is busy in it; 0: not known. */
+struct scheme_forecast {
+    double
+        predicted_s; ///< for the mapping in force, when that came about or was looked at last
+    double measured_s; ///< usual by now
+};
+
+/** @param[out] whole  of the slowest node
+ * @param[out] nodes  [n_nodes]
+ * Under the node lock. */
+void scheme_forecast(const struct scheme *scheme, struct scheme_forecast *whole,
+                     struct scheme_forecast *nodes);
+
 /** What the reports have told. The scheme's. */
 struct history *scheme_history(struct scheme *scheme);
 

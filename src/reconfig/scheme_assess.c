@@ -234,6 +234,30 @@ void scheme_note_predicted(struct scheme *scheme,
 
     scheme->predicted = (struct time_parts){in_force->iteration_s - comm_s,
                                             comm_s, scheme->planned_ideal_s};
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        scheme->predicted_s[i] = in_force->nodes[i].time_s;
+    }
+}
+
+void scheme_forecast(const struct scheme *scheme, struct scheme_forecast *whole,
+                     struct scheme_forecast *nodes)
+{
+    struct history_node usual;
+
+    *whole = (struct scheme_forecast){0, usual_s(scheme)};
+    if (scheme_time_s(&scheme->predicted) > 0) {
+        whole->predicted_s = as_of_now_s(scheme, &scheme->predicted);
+    }
+    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
+        history_node(scheme->history, (node_id)i, &usual);
+        nodes[i] =
+            (struct scheme_forecast){scheme->predicted_s[i], usual.busy_s};
+    }
+}
+
+void scheme_set_explains(struct scheme *scheme, int explains)
+{
+    scheme->config.explains = explains;
 }
 
 // How the mapping in force was predicted, against how it is.

@@ -96,6 +96,7 @@ struct scheme {
     unsigned n_trackings; ///< since all threads were known
     int is_undoing;
     struct time_parts predicted; ///< of the mapping in force; 0: nothing yet
+    double *predicted_s;         ///< [n_nodes] likewise, each by itself
     int is_kept;                 ///< a change, and nothing was planned since
     int is_again;                ///< the plan is made without an imbalance
     double usual_s;              ///< iteration time while nothing is done

@@ -136,14 +136,31 @@ static void print_lines(const char *text)
     }
 }
 
+// Single lines that say when: what is decided. Tables are for --explain.
+// @return its length, 0: it is none
+static size_t decision_in(const char *text)
+{
+    static const char when[] = "iteration ";
+    const size_t n = strcspn(text, "\n");
+
+    return strncmp(text, when, sizeof when - 1) == 0 &&
+                   (text[n] == '\0' || text[n + 1] == '\0')
+               ? n
+               : 0;
+}
+
 static void explain(void *owner, const char *text)
 {
     struct node *node = owner;
+    const size_t n = decision_in(text);
 
     if (node->options.explain) {
         print_lines(text);
     }
-    findings_note_words(node, text);
+    if (n > 0) {
+        findings_note_words(node, text, n);
+        showing_note_words(node, text, n);
+    }
 }
 
 // Seconds, what is usual while it is not known.
@@ -288,7 +305,8 @@ static struct scheme *new_scheme(struct node *node)
         .policy = policy_find(is_policy_wanted(node) ? node->options.policy
                                                      : "initial"),
         .n_nodes = node->port.roster.n_live,
-        .explains = node->options.explain || findings_is_wanted(node),
+        .explains = node->options.explain || findings_is_wanted(node) ||
+                    showing_is_on(node),
         .only_watches = !is_deciding(node),
     };
     struct node_capacity *nodes = new_capacity(node);

@@ -18,11 +18,11 @@ int findings_is_wanted(const struct node *node);
 /** On the root, under the node lock: the scheme goes, and so do the nodes that it knows. */
 void findings_leave(struct node *node);
 
-/** A thread was told to move; an iteration is tracked; something was said. Nothing unless a
- * report is wanted. Under the node lock. */
+/** A thread was told to move; an iteration is tracked; something was decided, in a line of
+ * n bytes. Nothing unless a report is wanted. Under the node lock. */
 void findings_note_move(struct node *node);
 void findings_note_tracking(struct node *node);
-void findings_note_words(struct node *node, const char *text);
+void findings_note_words(struct node *node, const char *text, size_t n);
 
 /** A node at the end of the run. */
 struct finding_node {

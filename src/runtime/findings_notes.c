@@ -33,14 +33,9 @@ void findings_note_tracking(struct node *node)
     }
 }
 
-// Single lines that say when: what is decided. Tables are for --explain.
-void findings_note_words(struct node *node, const char *text)
+void findings_note_words(struct node *node, const char *text, size_t n)
 {
-    static const char when[] = "iteration ";
-    const size_t n = strcspn(text, "\n");
-
-    if (node->chronicle != NULL && strncmp(text, when, sizeof when - 1) == 0 &&
-        (text[n] == '\0' || text[n + 1] == '\0')) {
+    if (node->chronicle != NULL) {
         chronicle_say(node->chronicle, text, n);
     }
 }

@@ -21,9 +21,6 @@
 // A node that is silent when the others end may be frozen, or its host. It shall read
 // why it cannot go on when it does (fence_silent): its connections would only say that
 // the others are gone.
-//
-// If a node is lost the launcher says how far the program was, and how many threads were
-// there. It is told that a few times a second, with what else --progress shows.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -32,13 +29,9 @@
 #include "base/log.h"
 #include "runtime/liveness.h"
 #include "runtime/node.h"
+#include "runtime/progress_told.h"
 
 #define GRACE_NS UINT64_C(1500000000)
-
-/** So old may be what the launcher knows of progress: each time wakes it. */
-#define TOLD_AGE_NS UINT64_C(250000000)
-#define TOLD_AGAIN_NS                                                          \
-    UINT64_C(1000000000) // if nothing is to be seen but what changes always
 
 // All members begin now, if some share no memory and they have not begun.
 static void begin(struct node *node, int is_first)
@@ -192,52 +185,6 @@ static void look_at_pulse(struct node *node)
     }
 }
 
-static int is_same(const struct wire_boot_progress *a,
-                   const struct wire_boot_progress *b)
-{
-    return a->n_iterations == b->n_iterations && a->n_threads == b->n_threads &&
-           a->page_ins == b->page_ins && a->n_moved_in == b->n_moved_in &&
-           a->is_tracking == b->is_tracking;
-}
-
-// What changes all the time.
-static void add_numbers(struct node *node, struct wire_boot_progress *progress)
-{
-    struct tm_node_stats stats = {0};
-
-    stats_collect(node, &stats);
-    progress->n_workers = node->n_workers;
-    progress->compute_ns = stats.compute_ns;
-    progress->wait_ns = stats.fault_ns;
-    progress->sync_ns = stats.sync_ns;
-    progress->swap_ns = stats.swap_ns;
-    progress->bytes_sent = stats.bytes_sent;
-    progress->resident = stats.resident;
-    progress->memory = stats.memory;
-}
-
-// How far this node is, told while all is well: who is lost does not answer.
-static void tell_progress(struct node *node, struct told *told)
-{
-    struct wire_boot_progress now = {
-        .n_iterations = node->iteration.n_ended,
-        .n_threads = ult_count(node->ult),
-        .page_ins = paging_count_ins(node),
-        .n_moved_in = node->n_moved_in,
-        .is_tracking = tracking_is_on(&node->tracking) != 0,
-    };
-    const uint64_t now_ns = clock_now_ns();
-    const uint64_t least_ns =
-        is_same(&now, &told->progress) ? TOLD_AGAIN_NS : TOLD_AGE_NS;
-
-    if (told->at_ns != 0 && now_ns - told->at_ns < least_ns) {
-        return;
-    }
-    add_numbers(node, &now);
-    *told = (struct told){now_ns, now};
-    bootstrap_tell_progress(&node->bootstrap, &now);
-}
-
 static int tick(struct node *node)
 {
     look_at_loss(node, &node->loss);
@@ -245,7 +192,7 @@ static int tick(struct node *node)
         look_at_pulse(node);
     }
     if (!node_is_frozen(node)) {
-        tell_progress(node, &node->told);
+        progress_tell(node, 0);
         process_watch_tick(node);
     }
     return 0;

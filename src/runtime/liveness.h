@@ -9,13 +9,7 @@
 
 struct node;
 
-/* Who is alive, and what the launcher is told of this node. */
-
-/** How far the launcher believes this node to be. */
-struct told {
-    uint64_t at_ns;
-    struct wire_boot_progress progress;
-};
+/* Who is alive. */
 
 /** Who of this host has died; the service thread's. */
 struct neighbours {

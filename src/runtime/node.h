@@ -34,7 +34,9 @@
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/planned_faults.h"
+#include "runtime/progress_told.h"
 #include "runtime/race_reports.h"
+#include "runtime/showing.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -104,6 +106,7 @@ struct node {
     struct failure_detector detector; ///< who is alive, if has_detector
     int has_detector;
     struct told told;                     ///< what the launcher knows
+    struct showing showing;               ///< to who looks closely
     struct loss loss;                     ///< guarded by the node lock
     struct planned_faults planned_faults; ///< for tests
     struct event_ring *trace;             ///< NULL: none is wanted
@@ -242,7 +245,7 @@ tm_status check_call(const char *function, uintptr_t place);
 
 tm_status node_open_port(struct node *node);
 
-// ---- stats.c
+// ---- node_stats.c
 
 /** This node's numbers. Under the node lock. */
 void stats_collect(struct node *node, struct tm_node_stats *stats);

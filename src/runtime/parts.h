@@ -91,6 +91,7 @@ extern const struct part part_capacity;  ///< cluster_capacity.c
 extern const struct part part_step_log;  ///< step_log.c
 extern const struct part part_choices;   ///< choices_report.c
 extern const struct part part_findings;  ///< findings.c
+extern const struct part part_showing;   ///< showing.c
 extern const struct part part_trace;     ///< event_trace.c
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numbers of each node: collected on request, by the public function and for
-// the table that --stats prints at the end.
+// The numbers of each node, on request: by the public function, for the table that --stats
+// prints at the end, and for who looks at the job then.
 #include "base/log.h"
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
+#include "runtime/showing.h"
 #include "runtime/threads.h"
 
 #include <stdio.h>
@@ -12,41 +13,6 @@
 #include <string.h>
 
 #define N_NUMBERS (sizeof(struct tm_node_stats) / sizeof(uint64_t))
-
-static uint64_t n_strangers(const struct net_counters *counters)
-{
-    uint64_t n = 0;
-
-    for (unsigned i = 0; i < NET_N_REFUSALS; i++) {
-        n += counters->refused[i];
-    }
-    return n;
-}
-
-void stats_collect(struct node *node, struct tm_node_stats *stats)
-{
-    struct net_counters counters;
-    unsigned n_threads;
-    unsigned n_parked;
-
-    engine_stats(node->engine, stats);
-    node->transport->counters(node->net, &counters);
-    ult_census(node->ult, &n_threads, &n_parked);
-    stats->n_threads = n_threads;
-    stats->speed_ppm = (uint64_t)(node->options.share * 1e6 + 0.5);
-    stats->compute_ns = ult_total_time_ns(node->ult);
-    parts_stats(node, stats);
-    stats->barriers = sync_n_barriers(node->sync);
-    stats->messages_sent = counters.messages_sent;
-    stats->bytes_sent = counters.bytes_sent;
-    stats->bad_messages += counters.bad_frames + node->n_refused;
-    stats->strangers = n_strangers(&counters);
-    stats->threads_in = node->n_moved_in;
-    stats->threads_out = node->n_moved_out;
-    stats->fault_ns =
-        atomic_load_explicit(&node->meter.wait_ns, memory_order_relaxed);
-    stats->sync_ns = atomic_load_explicit(&node->sync_ns, memory_order_relaxed);
-}
 
 static void answer(struct node *node, node_id to, uint32_t token)
 {
@@ -61,6 +27,7 @@ static void answer(struct node *node, node_id to, uint32_t token)
         .body_size = sizeof body,
     };
 
+    showing_tell_now(node); // the same numbers
     stats_collect(node, &stats);
     memcpy(numbers, &stats, sizeof numbers);
     for (size_t i = 0; i < N_NUMBERS; i++) {
@@ -187,7 +154,23 @@ static void print_refused(const struct tm_node_stats *stats, unsigned n_nodes)
     }
 }
 
-static void print_table(struct node *node)
+static void print_table(struct node *node, const struct tm_node_stats *stats,
+                        unsigned n_nodes)
+{
+    fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
+            "speed", "threads", "compute s", "reads", "writes", "fetched",
+            "served", "updates", "messages", "MiB sent");
+    for (unsigned i = 0; i < n_nodes; i++) {
+        if (stats[i].speed_ppm > 0) { // it has answered
+            print_row(i, &stats[i]);
+        }
+    }
+    print_memory(stats, n_nodes);
+    thread_paging_print(node);
+    print_refused(stats, n_nodes);
+}
+
+static void ask_all(struct node *node)
 {
     unsigned n_nodes = node->n_nodes; // more may come meanwhile
     struct tm_node_stats *stats = calloc(n_nodes, sizeof *stats);
@@ -196,17 +179,14 @@ static void print_table(struct node *node)
         log_error("no memory for the table of --stats");
         return;
     }
-    fprintf(stderr, "%4s %5s %7s %10s %8s %8s %9s %9s %9s %9s %10s\n", "node",
-            "speed", "threads", "compute s", "reads", "writes", "fetched",
-            "served", "updates", "messages", "MiB sent");
     for (unsigned i = 0; i < n_nodes; i++) {
-        if (tm_stats(i, &stats[i]) == TM_OK) {
-            print_row(i, &stats[i]);
+        if (tm_stats(i, &stats[i]) != TM_OK) {
+            stats[i] = (struct tm_node_stats){0};
         }
     }
-    print_memory(stats, n_nodes);
-    thread_paging_print(node);
-    print_refused(stats, n_nodes);
+    if (node->options.stats) {
+        print_table(node, stats, n_nodes);
+    }
     free(stats);
 }
 
@@ -215,8 +195,9 @@ static void finish(struct node *node)
 {
     const struct thread *thread = thread_self();
 
-    if (node->options.stats && thread != NULL && thread->number == 0) {
-        print_table(node);
+    if ((node->options.stats || showing_is_on(node)) && thread != NULL &&
+        thread->number == 0) {
+        ask_all(node);
     }
 }
 
