@@ -80,14 +80,16 @@ deb: setup-deb ## build Debian packages in build/deb, and have lintian look at t
 try-deb: deb ## install these in a fresh Debian, and run a program on two nodes there
 	tools/try_deb.sh build/deb
 
-setup-build setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab: setup-%:
+setup-build setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab setup-browser: setup-%:
 	@tools/setup.sh $*
 
 setup-lab: ## install sshd, MPI and Slurm, for the tests on several hosts
+
+setup-browser: ## install Chromium and npm, for tests of the live page and its charts
 
 clean: ## remove build/
 	rm -rf build
 
 .PHONY: help check demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
         fuzz mutants release programs format lint install deb try-deb setup-build \
-        setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab clean
+        setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab setup-browser clean

@@ -13,6 +13,7 @@ int command_info(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_attach(int argc, char **argv);
 int command_add(int argc, char **argv);
 int command_remove(int argc, char **argv);
 int command_agent(int argc, char **argv);  ///< for the launcher's own use
@@ -25,6 +26,7 @@ void info_print_help(void);
 void demo_print_help(void);
 void ps_print_help(void);
 void top_print_help(void);
+void attach_print_help(void);
 void add_print_help(void);
 void remove_print_help(void);
 

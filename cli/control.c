@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,22 @@ static void take_client(struct control *control)
         }
     }
     descriptor_close(fd);
+}
+
+int control_adopt(struct control *control, int fd)
+{
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        if (control->clients[i].fd < 0) {
+            control->clients[i] =
+                (struct control_client){.fd = fd,
+                                        .has_asked = 1,
+                                        .node = UINT_MAX,
+                                        .watches = WATCHES_CLOSELY};
+            return 1;
+        }
+    }
+    close(fd);
+    return 0;
 }
 
 static void hear(struct control_client *client, control_request_fn *request,

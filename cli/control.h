@@ -51,6 +51,10 @@ int control_folder(char *folder, size_t size, int make);
  * @param[out] path  [CONTROL_PATH_MAX] */
 void control_name(long job, char *path);
 
+/** Someone is connected who watches closely, without having come by the socket.
+ * @param fd  the control's then. @return 0: there is no room; it is closed */
+int control_adopt(struct control *control, int fd);
+
 /** Listen under a path. Without one, or if that cannot be, fd is -1: the run goes
  * on, but nobody can ask for changes. */
 void control_open(struct control *control, const char *path);
@@ -69,6 +73,11 @@ int job_connect(const char *path);
 /** Connect with a job of the user's. @param job  its number, as it was given
  * @return a socket; -1: there is none, which is said */
 int job_find(const char *command, const char *job);
+
+/** The same; without one it is the only job of the user's on this machine.
+ * @param job          NULL: the only one
+ * @param[out] number  its number */
+int job_find_or_only(const char *command, const char *job, long *number);
 
 /** Of each job of the user's: its number as text, and a socket, which is the function's now. */
 typedef void job_fn(void *owner, const char *job, int fd);

@@ -30,6 +30,7 @@
 #include "os/processor.h"
 #include "os/swap_file.h"
 #include "os/text_file.h"
+#include "web.h"
 
 void info_print_help(void)
 {
@@ -39,7 +40,8 @@ void info_print_help(void)
          "what\n"
          "carries messages, which optional parts are there (libsodium, PMIx, "
          "Slurm,\n"
-         "io_uring), and the limits that a run may meet. Run as the\n"
+         "io_uring, the live page), and the limits that a run may meet. Run as "
+         "the\n"
          "program of \"teamster run\", each node shows what it was given.\n"
          "\n"
          "      --node  measure instead what this machine has to offer as a "
@@ -127,6 +129,16 @@ static void print_encryption(void)
     *(void **)&version = dlsym(sodium, "sodium_version_string");
     print_row("encryption", "libsodium %s",
               version != NULL ? version() : "(unknown)");
+}
+
+static void print_live_page(void)
+{
+    if (web_lacks() != NULL) {
+        print_row("live page", "no: %s", web_lacks());
+    } else {
+        print_row("live page", "yes: libmicrohttpd %s%s", web_version(),
+                  web_has_charts() ? ", with uPlot" : ", without charts");
+    }
 }
 
 static void print_uring(void)
@@ -460,6 +472,7 @@ static void print_machine(const struct options *options)
     print_pmix();
     print_slurm();
     print_uring();
+    print_live_page();
     print_system();
     print_speed(options);
     print_memory(options, 0);

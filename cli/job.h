@@ -22,6 +22,7 @@
 #include "report_file.h"
 #include "shown.h"
 #include "spawn.h"
+#include "web.h"
 
 /** What a run is doing; launch.c draws the transitions. */
 enum job_phase {
@@ -105,6 +106,7 @@ struct job {
     struct keeper keeper;
     struct progress progress;
     struct shown shown;
+    pid_t web_pid;         ///< serves the live page; 0: there is none
     uint64_t watch_due_ns; ///< when who watches is told next
     int signal_fd;
     sigset_t old_signals;
@@ -130,6 +132,7 @@ struct launch_plan {
     int is_spread;         ///< hosts that are not this machine are others
     const char *ssh;       ///< words that reach them
     const char *status_file; ///< how it ended goes there; "none": nowhere
+    const struct web *web;   ///< a live page that can be served; NULL: none
     const char *report;      ///< where the time went, likewise
     enum progress_when progress;
     int is_tagged;

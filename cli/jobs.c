@@ -174,6 +174,57 @@ void jobs_each(job_fn *take, void *owner)
     }
 }
 
+/** The jobs that there are. */
+struct found {
+    unsigned n;
+    int fd; ///< of the first
+    long job;
+};
+
+static void note_job(void *owner, const char *job, int fd)
+{
+    struct found *found = owner;
+
+    if (found->n++ > 0) {
+        close(fd);
+        return;
+    }
+    found->fd = fd;
+    found->job = strtol(job, NULL, 10);
+}
+
+static int find_only_job(const char *command, long *number)
+{
+    struct found found = {.fd = -1};
+
+    jobs_each(note_job, &found);
+    if (found.n == 1) {
+        *number = found.job;
+        return found.fd;
+    }
+    if (found.n == 0) {
+        fprintf(stderr,
+                "teamster %s: no job of yours is running on this machine\n",
+                command);
+    } else {
+        fprintf(stderr,
+                "teamster %s: which job? \"teamster ps\" lists them; then: "
+                "teamster %s JOB\n",
+                command, command);
+        close(found.fd);
+    }
+    return -1;
+}
+
+int job_find_or_only(const char *command, const char *job, long *number)
+{
+    if (job == NULL) {
+        return find_only_job(command, number);
+    }
+    *number = strtol(job, NULL, 10);
+    return job_find(command, job);
+}
+
 static int wants_help(int argc, char **argv)
 {
     return argc > 1 &&

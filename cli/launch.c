@@ -342,6 +342,7 @@ static void finish(struct job *job)
 {
     watchers_tell_end(job);
     control_close(&job->control);
+    web_finish(job);
     job_kill(job);
     remote_finish(job);
     for (unsigned i = 0; i < job->n_started; i++) {
@@ -377,6 +378,7 @@ int launch(const struct launch_plan *plan)
     if (exit_code != 0) {
         return exit_code;
     }
+    web_start(&job);
     job.exit_code = remote_open(&job, plan);
     if (job.exit_code == 0) {
         job_start_nodes(&job, plan);

@@ -21,6 +21,7 @@ static const struct {
     {"info", command_info, info_print_help},
     {"ps", command_ps, ps_print_help},
     {"top", command_top, top_print_help},
+    {"attach", command_attach, attach_print_help},
     {"add", command_add, add_print_help},
     {"remove", command_remove, remove_print_help},
     {"demo", command_demo, demo_print_help},
@@ -41,6 +42,7 @@ static void print_help(void)
         "  run     run a program on several nodes\n"
         "  ps      list your running jobs\n"
         "  top     look at a running job: what its nodes do, second by second\n"
+        "  attach  the live page of --web for a running job\n"
         "  add     start one more node of a running job\n"
         "  remove  have a node leave a running job\n"
         "  plan    repeat a decision of a run, or ask what if\n"
@@ -116,8 +118,8 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run, ps, top, add, remove, "
-                        "plan, report, info and demo, see \"teamster "
+        fprintf(stderr, "; the commands are run, ps, top, attach, add, "
+                        "remove, plan, report, info and demo, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

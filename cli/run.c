@@ -46,9 +46,11 @@ static void fill_tables(struct getopt_tables *tables)
         const struct option_row *row = &option_rows[i];
         int has_value = row->argument != NULL;
 
-        tables->names[i] = (struct option){
-            row->name, has_value ? required_argument : no_argument, NULL,
-            FIRST_ROW + (int)i};
+        tables->names[i] = (struct option){row->name,
+                                           row->bare != NULL ? optional_argument
+                                           : has_value       ? required_argument
+                                                             : no_argument,
+                                           NULL, FIRST_ROW + (int)i};
         if (row->letter != 0) {
             *letter++ = row->letter;
             if (has_value) {
@@ -101,7 +103,10 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
             fprintf(stderr, "Try \"teamster run --help\".\n");
             return -1;
         } else {
-            flags->value[row] = optarg != NULL ? optarg : "1";
+            flags->value[row] = optarg != NULL ? optarg
+                                : option_rows[row].bare != NULL
+                                    ? option_rows[row].bare
+                                    : "1";
         }
     }
     argv[0] = given_name;
@@ -209,8 +214,10 @@ static void print_row(const struct option_row *row)
     } else {
         printf("      ");
     }
-    printf("--%s%s%s\n", row->name, row->argument != NULL ? "=" : "",
-           row->argument != NULL ? row->argument : "");
+    printf("--%s%s%s%s%s\n", row->name, row->bare != NULL ? "[" : "",
+           row->argument != NULL ? "=" : "",
+           row->argument != NULL ? row->argument : "",
+           row->bare != NULL ? "]" : "");
     print_wrapped(row->help, 10);
     snprintf(variable, sizeof variable, "[%s%s, default %s]", row->variable,
              row->argument == NULL ? "=1" : "",
@@ -352,7 +359,8 @@ static const char *way_of(const struct options *options, int is_allocated)
                                                           : options->ssh;
 }
 
-static int run(const struct options *options, char **argv)
+static int run(const struct options *options, const struct web *web,
+               char **argv)
 {
     struct hosts hosts = {0};
     int has_file = strcmp(options->hostfile, "none") != 0;
@@ -379,6 +387,7 @@ static int run(const struct options *options, char **argv)
             .is_slow_by_kernel = options->emulate_by == EMULATE_BY_CGROUP,
             .status_file = options->status_file,
             .report = options->report,
+            .web = web,
             .progress = options->progress,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
@@ -398,6 +407,7 @@ int command_run(int argc, char **argv)
 {
     struct flags flags;
     struct options options;
+    struct web web;
     int first = parse_flags(argc, argv, &flags);
     char error[256];
     int exit_code;
@@ -434,5 +444,10 @@ int command_run(int argc, char **argv)
     if (strcmp(options.report, "none") != 0) {
         exit_code = report_file_check("teamster run", options.report);
     }
-    return exit_code != 0 ? exit_code : run(&options, argv + first);
+    if (exit_code == 0 && options.web.is_wanted) {
+        exit_code = web_listen("teamster run", &options.web, &web);
+    }
+    return exit_code != 0 ? exit_code
+                          : run(&options, options.web.is_wanted ? &web : NULL,
+                                argv + first);
 }

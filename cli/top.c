@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "command.h"
 #include "control.h"
+#include "job_lines.h"
 
 void top_print_help(void)
 {
@@ -48,97 +49,9 @@ void top_print_help(void)
          "job.");
 }
 
-/** Lines of a launcher, as they come. */
-struct lines {
-    int fd;
-    char *text;
-    size_t used;
-    size_t room;
-};
-
-// ---- which job
-
-/** The jobs that there are. */
-struct found {
-    unsigned n;
-    int fd; ///< of the first
-    long job;
-};
-
-static void take_job(void *owner, const char *job, int fd)
+static int take_line(void *owner, const char *line)
 {
-    struct found *found = owner;
-
-    if (found->n++ > 0) {
-        close(fd);
-        return;
-    }
-    found->fd = fd;
-    found->job = strtol(job, NULL, 10);
-}
-
-/** The only one. @return a connected socket, -1: told */
-static int connect_to_only_job(long *job)
-{
-    struct found found = {.fd = -1};
-
-    jobs_each(take_job, &found);
-    if (found.n == 1) {
-        *job = found.job;
-        return found.fd;
-    }
-    if (found.n == 0) {
-        fprintf(stderr, "teamster top: no job of yours is running on this "
-                        "machine\n");
-    } else {
-        fprintf(stderr, "teamster top: which job? \"teamster ps\" lists them; "
-                        "then: teamster top JOB\n");
-        close(found.fd);
-    }
-    return -1;
-}
-
-// ---- lines
-
-/** @return 0 if there will be no more */
-static int read_more(struct lines *lines)
-{
-    ssize_t n;
-
-    if (lines->used + 4096 > lines->room) {
-        lines->room = 2 * lines->room + 8192;
-        lines->text = realloc(lines->text, lines->room);
-        if (lines->text == NULL) {
-            return 0;
-        }
-    }
-    n = read(lines->fd, lines->text + lines->used,
-             lines->room - lines->used - 1);
-    if (n <= 0) {
-        return n < 0 && errno == EINTR;
-    }
-    lines->used += (size_t)n;
-    lines->text[lines->used] = '\0';
-    return 1;
-}
-
-/** Take all whole lines. @return 1 if one of them told of the job */
-static int take_lines(struct lines *lines, struct top *top)
-{
-    char *begin = lines->text;
-    char *end;
-    int is_new = 0;
-
-    while ((end = memchr(begin, '\n',
-                         lines->used - (size_t)(begin - lines->text))) !=
-           NULL) {
-        *end = '\0';
-        is_new |= top_take(top, begin);
-        begin = end + 1;
-    }
-    lines->used -= (size_t)(begin - lines->text);
-    memmove(lines->text, begin, lines->used);
-    return is_new;
+    return top_take(owner, line);
 }
 
 // ---- looking
@@ -159,7 +72,8 @@ static void show(const struct look *look, const struct top *top)
 }
 
 /** Until the job ends, or one has seen enough. */
-static void watch(const struct look *look, struct lines *lines, struct top *top)
+static void watch(const struct look *look, struct job_lines *lines,
+                  struct top *top)
 {
     struct pollfd set[] = {
         {.fd = lines->fd, .events = POLLIN},
@@ -174,10 +88,10 @@ static void watch(const struct look *look, struct lines *lines, struct top *top)
             return;
         }
         if (set[0].revents != 0) {
-            if (!read_more(lines)) {
+            if (!job_lines_read(lines)) {
                 return;
             }
-            if (take_lines(lines, top)) {
+            if (job_lines_take(lines, take_line, top)) {
                 show(look, top);
             }
         } else if (look->has_view && top->now.seconds > 0) {
@@ -226,19 +140,14 @@ static int read_options(int argc, char **argv, struct look *look,
 int command_top(int argc, char **argv)
 {
     struct look look = {0};
-    struct lines lines = {.fd = -1};
+    struct job_lines lines = {.fd = -1};
     struct top top = {0};
     int exit_code = 0;
 
     if (!read_options(argc, argv, &look, &exit_code)) {
         return exit_code;
     }
-    if (argv[optind] == NULL) {
-        lines.fd = connect_to_only_job(&top.job_number);
-    } else {
-        lines.fd = job_find("top", argv[optind]);
-        top.job_number = strtol(argv[optind], NULL, 10);
-    }
+    lines.fd = job_find_or_only("top", argv[optind], &top.job_number);
     if (lines.fd < 0) {
         return EXIT_USAGE;
     }
@@ -254,8 +163,7 @@ int command_top(int argc, char **argv)
             top_view_close();
         }
     }
-    close(lines.fd);
-    free(lines.text);
+    job_lines_close(&lines);
     top_release(&top);
     return 0;
 }

@@ -72,6 +72,12 @@ struct top_rates top_rates(const struct top *top, size_t i);
 /** Of the last second, or before if none has ended; 0: not known. */
 double top_iteration_s(const struct top *top);
 
+/** Of those that have ended between the last two lines; 0: none has. */
+double top_last_iteration_s(const struct top *top);
+
+/** Threads that have moved between them. */
+uint64_t top_n_moved(const struct top *top);
+
 void top_release(struct top *top);
 
 // ---- top_print.c: as text

@@ -139,12 +139,33 @@ static void note_all(struct top *top)
     }
 }
 
-static void note_iterations(struct top *top)
+double top_last_iteration_s(const struct top *top)
 {
     const uint64_t n = top->now.n_iterations - top->before.n_iterations;
-    const double passed_s = top->now.seconds - top->before.seconds;
 
-    if (n == 0 || n > top->now.n_iterations) {
+    return n == 0 || n > top->now.n_iterations || top->before.seconds <= 0
+               ? 0
+               : (top->now.seconds - top->before.seconds) / (double)n;
+}
+
+uint64_t top_n_moved(const struct top *top)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < top->now.n_nodes; i++) {
+        const struct top_node *now = &top->now.nodes[i];
+        const struct top_node *before = find_node(&top->before, now->number);
+
+        n += before == NULL ? 0 : now->moved_in - before->moved_in;
+    }
+    return n;
+}
+
+static void note_iterations(struct top *top)
+{
+    const double iteration_s = top_last_iteration_s(top);
+
+    if (iteration_s <= 0) {
         return;
     }
     if (top->n_history == TOP_HISTORY) {
@@ -152,7 +173,7 @@ static void note_iterations(struct top *top)
                 (TOP_HISTORY - 1) * sizeof top->iteration_s[0]);
         top->n_history--;
     }
-    top->iteration_s[top->n_history++] = passed_s / (double)n;
+    top->iteration_s[top->n_history++] = iteration_s;
 }
 
 int top_take(struct top *top, const char *line)

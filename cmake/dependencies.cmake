@@ -2,6 +2,7 @@
 #
 # What is needed from outside. tools/setup.sh installs all of it on Debian.
 include(CheckIncludeFile)
+include(npm)
 find_package(Threads REQUIRED)
 
 function(need what found package)
@@ -59,6 +60,24 @@ mark_as_advanced(TM_NCURSES_INCLUDE TM_NCURSES TM_TINFO)
 if(NOT TM_NCURSES OR NOT TM_NCURSES_INCLUDE)
     message(STATUS "No ncurses: teamster top prints tables. On Debian: "
                    "apt-get install libncurses-dev")
+endif()
+
+# For --web and `teamster attach`. Not needed to build.
+find_path(TM_MICROHTTPD_INCLUDE microhttpd.h)
+find_library(TM_MICROHTTPD microhttpd)
+mark_as_advanced(TM_MICROHTTPD_INCLUDE TM_MICROHTTPD)
+if(NOT TM_MICROHTTPD OR NOT TM_MICROHTTPD_INCLUDE)
+    message(STATUS "No libmicrohttpd: there is no live page (--web, teamster attach). On "
+                   "Debian: apt-get install libmicrohttpd-dev")
+endif()
+
+# Its charts. Nothing of it is in the tree; without it the page shows tables only.
+set(TM_UPLOT_VERSION 1.6.32)
+set(TM_UPLOT_SHA512
+    2883159c6ebccefbb95d751b0b82d010f9e1c0ec41b8bc96d401eda66e882935c89a46cb824332fa369b8cb8122cc6ac36e186cd09bf7a9ded3a4c93c6989023)
+if(TM_MICROHTTPD AND TM_MICROHTTPD_INCLUDE)
+    tm_npm(TM_UPLOT uplot ${TM_UPLOT_VERSION} ${TM_UPLOT_SHA512}
+           "the live page has no charts")
 endif()
 
 # For manual pages and completion. Not needed to build.

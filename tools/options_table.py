@@ -16,7 +16,7 @@ OPTION = re.compile(
     r"OPTION\(\s*\w+,\s*[A-Z_]+,\s*\"([^\"]+)\",\s*(0|'.'),"
     r"\s*(NULL|\"[^\"]*\"),\s*\"([^\"]*)\",")
 ROW = re.compile(
-    r"\| (?:`-(.)`, )?`--([a-z-]+)(?:=(.+?))?` \| .* \| ([^|]*) \|$", re.M)
+    r"\| (?:`-(.)`, )?`--([a-z-]+)(?:=(.+?)|\[=(.+?)\])?` \| .* \| ([^|]*) \|$", re.M)
 IN_WORDS = {"auto", "none", "any", "0", ""}
 
 
@@ -46,12 +46,13 @@ def main():
     rows = rows_of_table((root / "src/base/options.def").read_text())
     complaints = []
     seen = set()
-    for letter, name, *said in ROW.findall((root / "README.md").read_text()):
+    for letter, name, must, may, told in ROW.findall(
+            (root / "README.md").read_text()):
         if name not in rows or name in seen:
             complaints.append(f"--{name}: is no option, or twice in README.md")
             continue
         seen.add(name)
-        complaints += complaints_about(name, (letter, *said), rows[name])
+        complaints += complaints_about(name, (letter, must or may, told), rows[name])
     complaints += [f"--{name}: is not in README.md"
                    for name in sorted(rows.keys() - seen)]
     print("\n".join(complaints + [f"{len(rows)} options, "

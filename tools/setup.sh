@@ -10,6 +10,7 @@
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
 #   fuzz    the fuzzers, besides check
+#   browser tests of the live page in a browser, and its charts, besides check
 #   deb     the Debian packages of Teamster, besides build
 #   lab     tests on several hosts made out of this one, besides check; Debian
 #           starts the sshd and the munged that this installs, unless told not to
@@ -37,6 +38,7 @@ build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files
 build libncurses-dev        teamster top on a terminal
+build libmicrohttpd-dev     the live page
 build python3               manual pages, completion
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
@@ -63,6 +65,9 @@ deb dpkg-dev                the same
 deb fakeroot                the same
 deb lintian                 looks at them
 deb mmdebstrap              a Debian to try them in
+browser chromium            looks at the live page
+browser chromium-driver     tells it what to do
+browser npm                 gets the charts of the page, and what tests it for all users
 lab iproute2                network cards of hosts
 lab openssh-client          reaches hosts
 lab openssh-server          of hosts
@@ -72,7 +77,7 @@ lab munge                   authenticates Slurm
 '
 
 usage() {
-    sed -n '4,19s/^# \{0,1\}//p' "$0"
+    sed -n '4,20s/^# \{0,1\}//p' "$0"
 }
 
 die() {
@@ -91,6 +96,11 @@ packages_of() { # GROUP...
 
 is_installed() { # PACKAGE
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+# Other packages of Node.js bring npm along, and do not go with Debian's.
+is_npm_of_others() { # PACKAGE
+    [[ $1 == npm ]] && command -v npm >/dev/null
 }
 
 as_root() {
@@ -131,16 +141,21 @@ install_missing() { # PACKAGE...
 missing_of() { # PACKAGE...
     local name
     for name in "$@"; do
-        is_installed "$name" || echo "$name"
+        is_installed "$name" || is_npm_of_others "$name" || echo "$name"
     done
 }
 
 say_what_is_skipped() {
-    local lab
+    local lab browser
     mapfile -t lab < <(packages_of lab)
+    mapfile -t browser < <(packages_of browser)
     if [[ -n $(missing_of "${lab[@]}") ]]; then
         echo "tools/setup.sh: tests on several hosts are skipped;" \
             "'make setup-lab' installs what they need"
+    fi
+    if [[ -n $(missing_of "${browser[@]}") ]]; then
+        echo "tools/setup.sh: tests of the live page in a browser are skipped," \
+            "and it may have no charts; 'make setup-browser' installs what they need"
     fi
 }
 
@@ -156,10 +171,11 @@ for argument in "$@"; do
     fuzz) groups+=(build check fuzz) ;;
     deb) groups+=(build deb) ;;
     lab) groups+=(build check lab) ;;
-    all) groups+=(build check bench experiments fuzz deb lab) ;;
+    browser) groups+=(build check browser) ;;
+    all) groups+=(build check bench experiments fuzz deb lab browser) ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown group '$argument'; allowed: build, check," \
-        "bench, experiments, fuzz, deb, lab, all" ;;
+        "bench, experiments, fuzz, deb, lab, browser, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)

@@ -306,6 +306,13 @@ static int parse_report(struct reading *reading, struct options *options)
     return 0;
 }
 
+static int parse_web(struct reading *reading, struct options *options)
+{
+    snprintf(reading->allowed, sizeof reading->allowed, "%s",
+             WEB_ADDRESS_ALLOWED);
+    return web_address_read(reading->text, &options->web);
+}
+
 // ---- the table
 
 #define POLICY(symbol, name) name,
@@ -319,6 +326,7 @@ static const char *const policy_names[] = {
 #define WORD_LIST(...) (const char *const[]){__VA_ARGS__, NULL}
 #define OF_A_NODE(...) .owner = OPTION_OF_A_NODE, __VA_ARGS__
 #define OF_THE_LAUNCHER(...) .owner = OPTION_OF_THE_LAUNCHER, __VA_ARGS__
+#define BARE(value, ...) .bare = (value), __VA_ARGS__
 #define SWITCH .read = read_switch
 #define UNSIGNED(least, most) .read = read_unsigned, .low = (least), .high = (most)
 #define UNSIGNED_OR(zero, least, most, of)                                     \

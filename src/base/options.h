@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "base/thread_counts.h"
+#include "base/web_address.h"
 
 struct option_row;
 struct options;
@@ -35,6 +36,8 @@ struct option_row {
     size_t offset; ///< of its field in struct options
     size_t size;   ///< of that
     enum option_owner owner;
+    const char
+        *bare; ///< its value if it is given without one; NULL: it needs one
     option_read_fn *read;
     // What the type needs of these:
     uint64_t low;
@@ -96,6 +99,7 @@ struct options {
     char report[1024];       ///< "none": none
     char status_file[1024];  ///< "none": none
     enum progress_when { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF } progress;
+    struct web_address web;
     int explain;
     int stats;
     int verbose;

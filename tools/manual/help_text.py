@@ -6,7 +6,7 @@ import collections
 import re
 import subprocess
 
-OPTION = re.compile(r"^  (?:-(\w), |    )--([a-z-]+)(?:=(\S+))?(?:  +(.*))?$")
+OPTION = re.compile(r"^  (?:-(\w), |    )--([a-z-]+)(?:=(\S+)|\[=(\S+)\])?(?:  +(.*))?$")
 TEXT_COLUMN = 24   # what is indented deeper belongs to an option, as it is
 LISTED = re.compile(r"^  ([a-z-]+)  +(\S.*)$")
 
@@ -55,7 +55,8 @@ class Help:
         kind, part = self.parts[-1] if self.parts else ("", None)
         if found:
             self.parts.append(("option", Option(
-                found[1], found[2], found[3], [found[4]] if found[4] else [])))
+                found[1], found[2], found[3] or found[4],
+                [found[5]] if found[5] else [])))
         elif line.startswith(" "):
             if before and kind in ("option", "code"):
                 (part.lines if kind == "option" else part).append(line)

@@ -26,6 +26,7 @@ class Teamster(CMakePackage):
     depends_on("boost+context")
     depends_on("jansson")
     depends_on("ncurses")
+    depends_on("libmicrohttpd")
     depends_on("liburing")
     depends_on("libsodium", type=("build", "link", "run"))
     depends_on("ucx", type=("build", "link", "run"))
