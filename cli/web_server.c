@@ -3,9 +3,9 @@
 // The process that serves the live page, by libmicrohttpd: its thread answers, this one reads
 // the launcher's lines. Nothing that a browser does reaches the launcher, still less a node.
 //
-// H1 Without the token nothing is answered that is of the job: 403, in one line. The files of
+// X1 Without the token nothing is answered that is of the job: 403, in one line. The files of
 //    the page are the same for all, and hold nothing.
-// H2 Every answer carries the headers below: no script and no style but our own files, nobody
+// X2 Every answer carries the headers below: no script and no style but our own files, nobody
 //    else's page around ours, no trace of the token at other servers.
 #include "web.h"
 
@@ -33,7 +33,7 @@ static const struct {
     const char *name;
     const char *value;
 } headers[] = {
-    // H2
+    // X2
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
      "'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -173,7 +173,7 @@ static enum MHD_Result tell_events(const struct asked *asked)
     return reply(asked->connection, MHD_HTTP_OK, "text/event-stream", response);
 }
 
-/** What is of the job, and so wants the token: H1. */
+/** What is of the job, and so wants the token: X1. */
 static const struct {
     const char *path;
     enum MHD_Result (*tell)(const struct asked *asked);
@@ -242,7 +242,7 @@ static enum MHD_Result answer_path(const struct asked *asked, const char *path)
     if (file != NULL && !is_page) {
         return send_file(asked->connection, file);
     }
-    if (!may_ask(asked->connection, asked->server->web->token)) { // H1
+    if (!may_ask(asked->connection, asked->server->web->token)) { // X1
         return refuse(asked->connection, MHD_HTTP_FORBIDDEN,
                       "the token is missing or wrong: use the whole address "
                       "that Teamster has printed\n");
@@ -413,7 +413,7 @@ const char *web_version(void)
 
 int web_has_charts(void)
 {
-    return find_file("/uplot.js") != NULL;
+    return find_file("/uplot.txt") != NULL;
 }
 
 #else

@@ -138,7 +138,6 @@ function drawAll() {
     setText(byId("mapping-told"), describe(shown.numbers[cursor]));
 }
 
-/** @return the row's number for an unknown thread: none */
 export function showMapping(job) {
     take(job);
     shown = {
@@ -160,6 +159,8 @@ export function openMapping() {
         event.preventDefault();
         cursor = Math.max(0, Math.min(shown.numbers.length - 1, cursor + STEPS[event.key]));
         drawAll();
+        byId("mapping").querySelector(".cursor").scrollIntoView(
+            {block: "nearest", inline: "nearest"});
     });
     new ResizeObserver(() => shown.numbers.length && drawAll()).observe(byId("mapping"));
 }

@@ -148,6 +148,9 @@ class Tests:
             os.path.join(self.options.build, "apps/jacobi"), "--size", 200,
             "--threads", THREADS, "--iterations", iterations), variables)
         if "--web" not in options and options:
+            if not jobs.wait_until(lambda: str(job.process.pid) in
+                                   self.call("ps").stdout):
+                job.fail("ps does not know it", "")
             return job, None
         job.await_line("live page: ")
         page = Page(job.heard.decode())

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In the place of uPlot, where it was not there when Teamster was built.
