@@ -82,8 +82,18 @@ static struct shown_place *add_place(struct shown *shown,
     snprintf(place->name, sizeof place->name, "%s", got->name);
     snprintf(place->file, sizeof place->file, "%s", got->file);
     place->of_node = calloc(TM_MAX_NODES, sizeof *place->of_node);
-    ensure_memory(place->of_node != NULL);
+    place->heat_of_node = calloc(TM_MAX_NODES, sizeof *place->heat_of_node);
+    ensure_memory(place->of_node != NULL && place->heat_of_node != NULL);
     return place;
+}
+
+static void take_heat(uint32_t *heat, wire_bytes bytes)
+{
+    struct wire_reader reader = wire_read(bytes.at, bytes.size);
+
+    for (unsigned i = 0; i < SHOWN_PARTS && wire_has_more(&reader); i++) {
+        heat[i] = wire_get_u32(&reader);
+    }
 }
 
 static void take_places(struct shown *shown, const struct node *node,
@@ -98,6 +108,7 @@ static void take_places(struct shown *shown, const struct node *node,
         place = place == NULL ? add_place(shown, &got) : place;
         if (place != NULL) {
             memcpy(place->of_node[node->id], events, sizeof events);
+            take_heat(place->heat_of_node[node->id], got.heat);
             place->n_pages =
                 got.n_pages > place->n_pages ? got.n_pages : place->n_pages;
         }
@@ -186,14 +197,18 @@ static uint64_t count_events(const struct shown_place *place)
     return n;
 }
 
-static int compare_places(const void *left, const void *right)
-{
-    const struct shown_place *const *a = left;
-    const struct shown_place *const *b = right;
-    const uint64_t n_a = count_events(*a);
-    const uint64_t n_b = count_events(*b);
+/** A place in the order of how much happens. */
+struct ranked {
+    const struct shown_place *place;
+    uint64_t n_events;
+};
 
-    return (n_a < n_b) - (n_a > n_b);
+static int compare_ranked(const void *left, const void *right)
+{
+    const struct ranked *a = left;
+    const struct ranked *b = right;
+
+    return (a->n_events < b->n_events) - (a->n_events > b->n_events);
 }
 
 // [node, reads, writes, fetches, diffs] of nodes where there were some.
@@ -217,6 +232,22 @@ static void put_cells(FILE *file, const struct job *job,
     putc(']', file);
 }
 
+// Of all nodes together.
+static void put_heat(FILE *file, const struct job *job,
+                     const struct shown_place *place)
+{
+    fputs(", \"heat\": [", file);
+    for (unsigned part = 0; part < SHOWN_PARTS; part++) {
+        uint64_t n = 0;
+
+        for (unsigned i = 0; i < job->n_started; i++) {
+            n += place->heat_of_node[i][part];
+        }
+        fprintf(file, "%s%" PRIu64, part == 0 ? "" : ", ", n);
+    }
+    putc(']', file);
+}
+
 static void put_block(FILE *file, const struct job *job,
                       const struct shown_place *place)
 {
@@ -227,6 +258,7 @@ static void put_block(FILE *file, const struct job *job,
     fprintf(file, ", \"line\": %" PRIu32 ", \"pages\": %" PRIu64, place->line,
             place->n_pages);
     put_cells(file, job, place);
+    put_heat(file, job, place);
     putc('}', file);
 }
 
@@ -240,17 +272,18 @@ static size_t n_blocks_for(unsigned n_nodes)
 static void put_blocks(FILE *file, const struct job *job, unsigned n_nodes)
 {
     const struct shown *shown = &job->shown;
-    const struct shown_place *order[PLACES_KEPT];
+    struct ranked order[PLACES_KEPT];
     const size_t n_most = n_blocks_for(n_nodes);
 
     for (size_t i = 0; i < shown->n_places; i++) {
-        order[i] = &shown->places[i];
+        order[i] =
+            (struct ranked){&shown->places[i], count_events(&shown->places[i])};
     }
-    qsort(order, shown->n_places, sizeof *order, compare_places);
+    qsort(order, shown->n_places, sizeof order[0], compare_ranked);
     fputs(", \"blocks\": [", file);
     for (size_t i = 0; i < shown->n_places && i < n_most; i++) {
         fputs(i == 0 ? "" : ", ", file);
-        put_block(file, job, order[i]);
+        put_block(file, job, order[i].place);
     }
     fprintf(file, "], \"n_blocks\": %zu", shown->n_places);
 }
@@ -285,6 +318,7 @@ void shown_release(struct job *job)
 {
     for (size_t i = 0; i < job->shown.n_places; i++) {
         free(job->shown.places[i].of_node);
+        free(job->shown.places[i].heat_of_node);
     }
     free(job->shown.places);
     for (unsigned i = 0; i < job->n_started; i++) {

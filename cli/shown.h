@@ -34,7 +34,7 @@ struct shown_node {
     struct shown_forecast forecast;
 };
 
-enum { SHOWN_EVENTS = 4, SHOWN_WORDS = 32 };
+enum { SHOWN_EVENTS = 4, SHOWN_WORDS = 32, SHOWN_PARTS = 32 };
 
 /** A place in the program that allocates blocks. */
 struct shown_place {
@@ -44,6 +44,8 @@ struct shown_place {
     uint64_t n_pages;
     /** [TM_MAX_NODES] reads, writes, fetches, diffs */
     uint64_t (*of_node)[SHOWN_EVENTS];
+    /** [TM_MAX_NODES] events of all kinds, by part of the block */
+    uint32_t (*heat_of_node)[SHOWN_PARTS];
 };
 
 /** What was decided. */

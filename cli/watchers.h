@@ -24,7 +24,8 @@ struct job;
  *                 predicted_s, measured_s: how long it is busy in an iteration; 0: not known
  *   predicted_s, measured_s   of the iteration
  *   blocks        by line that allocates: name, file, line, pages at most at one time, nodes:
- *                 for each [number, reads, writes, fetches, diffs]; those with most events
+ *                 for each [number, reads, writes, fetches, diffs]; heat: these of all nodes,
+ *                 by part of the block, 32 of equal length; those with most events
  *   n_blocks      how many there are
  *   decisions     the latest: number, seconds, text
  *   exit_code     in the last line only

@@ -259,7 +259,9 @@ static enum MHD_Result answer_path(const struct asked *asked, const char *path)
                   "there is nothing of that name here\n");
 }
 
-static enum MHD_Result answer(void *owner, struct MHD_Connection *connection,
+// As the library wants it.
+static enum MHD_Result answer(void *owner, // NOLINT(readability-function-size)
+                              struct MHD_Connection *connection,
                               const char *path, const char *method,
                               const char *version, const char *upload,
                               size_t *upload_size, void **state)

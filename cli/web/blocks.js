@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Page heat: what happened to each block's pages at each node, a second, lately.
+// Page heat: what happened to each block's pages, at each node and in each part of the block, a
+// second, lately.
 import {byId, count, element, rate} from "./words.js";
 
 const LATELY_S = 10;
 const NODES_SHOWN = 12;
-const before = []; // {seconds, counts: Map}
+const SVG = "http://www.w3.org/2000/svg";
+const STRIP = {width: 160, height: 26};
+const before = []; // {seconds, counts: Map}: of each block and node, and its parts as "heat"
 
 const key = (block, node) => `${block.name}\n${block.file}\n${block.line}\n${node}`;
 
@@ -12,6 +15,7 @@ function countsOf(job) {
     const counts = new Map();
 
     for (const block of job.blocks) {
+        counts.set(key(block, "heat"), block.heat);
         for (const [node, ...events] of block.nodes) {
             counts.set(key(block, node), events.reduce((a, b) => a + b, 0));
         }
@@ -32,6 +36,40 @@ function ratesOf(job, counts) {
     };
 }
 
+/** Events in each part since the oldest that is remembered. */
+function partsOf(block) {
+    const oldest = before[0] && before[0].counts.get(key(block, "heat"));
+
+    return block.heat.map((n, i) => n - (oldest ? oldest[i] : 0));
+}
+
+// A bar for each part: its height says how hot it is, so no colour is needed.
+function strip(block) {
+    const parts = partsOf(block);
+    const most = Math.max(...parts);
+    const svg = document.createElementNS(SVG, "svg");
+    const width = STRIP.width / parts.length;
+    const hottest = parts.indexOf(most);
+
+    svg.setAttribute("viewBox", `0 0 ${STRIP.width} ${STRIP.height}`);
+    svg.setAttribute("width", STRIP.width);
+    svg.setAttribute("height", STRIP.height);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", most > 0
+        ? `hottest in part ${hottest + 1} of ${parts.length}` : "nothing happens");
+    parts.forEach((n, i) => {
+        const bar = document.createElementNS(SVG, "rect");
+        const height = most > 0 ? (STRIP.height - 2) * n / most : 0;
+
+        bar.setAttribute("x", i * width);
+        bar.setAttribute("y", STRIP.height - 1 - height);
+        bar.setAttribute("width", width - 1);
+        bar.setAttribute("height", height + 1);
+        svg.append(bar);
+    });
+    return svg;
+}
+
 function remember(seconds, counts) {
     before.push({seconds, counts});
     while (before.length > 1 && seconds - before[0].seconds > LATELY_S) {
@@ -48,6 +86,7 @@ function head(nodes) {
     const row = element("tr");
 
     row.append(element("th", "words", "block"), element("th", "", "pages"),
+        element("th", "words", "where in it"),
         ...nodes.map((node) => element("th", "", node.name)), element("th", "", "so far"));
     for (const cell of row.cells) {
         cell.scope = "col";
@@ -65,7 +104,10 @@ function rowOf(block, nodes, rates, most) {
     if (block.file) {
         name.append(element("small", "", `${block.file.split("/").pop()}:${block.line}`));
     }
-    row.append(name, element("td", "", count(block.pages)));
+    const where = element("td", "words");
+
+    where.append(strip(block));
+    row.append(name, element("td", "", count(block.pages)), where);
     for (const node of nodes) {
         const value = rates(block, node.number);
         const cell = element("td", `heat${heatOf(value, most)}`, value > 0 ? rate(value) : "·");

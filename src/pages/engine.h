@@ -80,6 +80,9 @@ enum place_event {
 
 #define PLACES_MAX 64u ///< that are counted apart
 
+/** Into so many parts of equal length a block is cut, to tell where in it something happens. */
+#define PLACE_PARTS 32u
+
 /** A place in the program that allocates blocks. */
 struct place {
     char name[32]; ///< of the block, if it was given one
@@ -88,6 +91,7 @@ struct place {
     uint32_t line;
     uint64_t n_pages; ///< at most at one time
     uint64_t n[PLACE_EVENTS];
+    uint32_t heat[PLACE_PARTS]; ///< events of all kinds, by part of the block
 };
 
 enum fault_result {

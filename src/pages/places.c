@@ -66,10 +66,13 @@ void places_remove(struct engine *engine, const struct extent *extent)
 }
 
 void places_note(struct engine *engine, const struct extent *extent,
-                 enum place_event event)
+                 page_no page, enum place_event event)
 {
     if (extent != NULL) {
-        engine->places->rows[extent->place].n[event]++;
+        struct place *place = &engine->places->rows[extent->place];
+
+        place->n[event]++;
+        place->heat[(page - extent->page) * PLACE_PARTS / extent->n_pages]++;
     }
 }
 

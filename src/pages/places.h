@@ -14,16 +14,16 @@
 void places_add(struct engine *engine, struct extent *extent);
 void places_remove(struct engine *engine, const struct extent *extent);
 
-/** See place_note(). @param extent  NULL: there is none any more */
+/** See place_note(). @param extent  of the page; NULL: there is none any more */
 void places_note(struct engine *engine, const struct extent *extent,
-                 enum place_event event);
+                 page_no page, enum place_event event);
 
 /** Something happens to a page. */
 static inline void place_note(struct engine *engine, page_no page,
                               enum place_event event)
 {
     if (__builtin_expect(engine->places != NULL, 0)) {
-        places_note(engine, extent_find(engine, page), event);
+        places_note(engine, extent_find(engine, page), page, event);
     }
 }
 

@@ -22,7 +22,8 @@
 /** A place in a frame, at most. */
 enum {
     PLACE_ROW = WIRE_SIZE_boot_place + sizeof((struct place *)0)->name +
-                sizeof((struct place *)0)->file
+                sizeof((struct place *)0)->file +
+                sizeof((struct place *)0)->heat
 };
 
 /** A frame's body as it grows. */
@@ -120,6 +121,12 @@ static uint64_t count_events(const struct place *place)
 
 static void put_place(struct wire_writer *writer, const struct place *place)
 {
+    uint8_t heat[sizeof place->heat];
+    struct wire_writer parts = {heat, heat + sizeof heat, 0};
+
+    for (unsigned i = 0; i < PLACE_PARTS; i++) {
+        wire_put_u32(&parts, place->heat[i]);
+    }
     wire_put_boot_place(writer, &(struct wire_boot_place){
                                     .n_pages = place->n_pages,
                                     .reads = place->n[PLACE_READ_FAULT],
@@ -129,6 +136,7 @@ static void put_place(struct wire_writer *writer, const struct place *place)
                                     .line = place->line,
                                     .name = place->name,
                                     .file = place->file,
+                                    .heat = {heat, sizeof heat},
                                 });
 }
 

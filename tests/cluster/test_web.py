@@ -243,6 +243,21 @@ class Tests:
         if len(stats) != len(last["nodes"]):
             job.fail(f"not all nodes: {stats}")
 
+    def heat_is_told_by_part_of_a_block(self):
+        job, page = self.begin()
+        if not jobs.wait_until(lambda: any(
+                block["name"] == "grid 0" for block in page.now()["job"]["blocks"])):
+            job.fail("there is no grid")
+        for block in page.now()["job"]["blocks"]:
+            events = sum(sum(counts[1:]) for counts in block["nodes"])
+            if len(block["heat"]) != 32 or sum(block["heat"]) != events:
+                job.fail(f"heat is not of {events} events: {block}")
+            # Only rows at the borders between nodes are shared.
+            if block["name"] == "grid 0" and not 0 < block["heat"].count(
+                    max(block["heat"])) < 16:
+                job.fail(f"all parts are alike: {block}")
+        self.end(job)
+
     def history_is_what_the_events_were(self):
         job, page = self.begin("--web", "--policy=cpu-mem")
         stream = page.events()
