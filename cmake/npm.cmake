@@ -4,7 +4,8 @@
 #
 # A package of npm, unpacked in the build folder: VARIABLE is its folder, or empty, and then
 # it is said what is so WITHOUT it. Who builds without a network unpacks it himself and sets
-# VARIABLE. Only what has this checksum is used; nothing of it is run.
+# VARIABLE. Only what has this checksum is used; nothing of it is run. It is tried once in a
+# build folder: cmake -U "TM_*_TRIED" tries again.
 find_program(TM_NPM npm)
 mark_as_advanced(TM_NPM)
 
@@ -30,14 +31,16 @@ endfunction()
 
 function(tm_npm variable name version sha512 without)
     set(folder ${PROJECT_BINARY_DIR}/npm/${name}-${version})
-    if(NOT ${variable} AND NOT EXISTS ${folder} AND TM_NPM)
+    if(NOT ${variable} AND NOT EXISTS ${folder} AND TM_NPM AND NOT ${variable}_TRIED)
+        set(${variable}_TRIED 1 CACHE INTERNAL "Each configuration would wait for it again")
         tm_npm_fetch(${folder} ${name} ${version} ${sha512})
     endif()
     if(NOT ${variable} AND EXISTS ${folder})
         set(${variable} ${folder} CACHE PATH "Folder of npm's ${name} ${version}" FORCE)
     elseif(NOT ${variable})
         message(STATUS "No ${name} ${version}: ${without}. It comes by npm (on Debian: apt-get "
-                       "install npm); or set ${variable} to a folder of it")
+                       "install npm), once: cmake -U TM_*_TRIED tries again; or set "
+                       "${variable} to a folder of it")
     endif()
     mark_as_advanced(${variable})
 endfunction()
