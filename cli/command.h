@@ -8,6 +8,7 @@
  */
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
+int command_simulate(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_demo(int argc, char **argv);
@@ -21,6 +22,7 @@ int command_tables(int argc, char **argv); ///< for the build's
 
 void run_print_help(void);
 void plan_print_help(void);
+void simulate_print_help(void);
 void report_print_help(void);
 void info_print_help(void);
 void demo_print_help(void);

@@ -104,12 +104,91 @@ static int read_address(struct reading *reading, struct host *host)
     return 1;
 }
 
+// ---- what a simulation asks
+
+static int read_rate(struct reading *reading, double *bytes_per_s)
+{
+    uint64_t bytes = 0;
+
+    if (!reading_bytes(reading, NULL, 1024, UINT64_C(1) << 40, &bytes)) {
+        return 0;
+    }
+    *bytes_per_s = (double)bytes;
+    return 1;
+}
+
+static int read_time(struct reading *reading, const char *unit, double *value)
+{
+    snprintf(reading->allowed, sizeof reading->allowed, "0 to 1000000 %s",
+             unit);
+    return parse_decimal(reading->text, value) == TM_OK && *value >= 0 &&
+           *value <= 1e6;
+}
+
+static int read_net_rate(struct reading *reading, struct host *host)
+{
+    return read_rate(reading, &host->lab.net_bytes_per_s);
+}
+
+static int read_net_us(struct reading *reading, struct host *host)
+{
+    return read_time(reading, "us", &host->lab.net_us);
+}
+
+static int read_disk_rate(struct reading *reading, struct host *host)
+{
+    return read_rate(reading, &host->lab.disk_bytes_per_s);
+}
+
+static int read_disk_ms(struct reading *reading, struct host *host)
+{
+    return read_time(reading, "ms", &host->lab.disk_ms);
+}
+
+// FROM:SHARE, one of several. @param[in,out] text  behind it
+static int read_one_load(const char **text, struct host_lab *lab)
+{
+    struct host_load *load = &lab->loads[lab->n_loads];
+    int n = 0;
+
+    if (lab->n_loads == HOST_LOADS_MAX ||
+        sscanf(*text, "%lf:%lf%n", &load->from_s, &load->share, &n) != 2 ||
+        !(load->from_s >= 0 && load->from_s <= 1e6) ||
+        !(load->share >= 0.001 && load->share <= 1) ||
+        (lab->n_loads > 0 && load->from_s <= load[-1].from_s)) {
+        return 0;
+    }
+    lab->n_loads++;
+    *text += n;
+    return 1;
+}
+
+static int read_load(struct reading *reading, struct host *host)
+{
+    const char *text = reading->text;
+
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "FROM:SHARE,..., seconds that rise and what is left, 0.001 to 1");
+    while (read_one_load(&text, &host->lab)) {
+        if (*text == '\0') {
+            return 1;
+        }
+        if (*text++ != ',') {
+            return 0;
+        }
+    }
+    return 0;
+}
+
 static const struct key {
     const char *name;
     int (*read)(struct reading *reading, struct host *host);
 } keys[] = {
-    {"slots", read_slots},   {"workers", read_workers}, {"speed", read_speed},
-    {"memory", read_memory}, {"addr", read_address},
+    {"slots", read_slots},     {"workers", read_workers},
+    {"speed", read_speed},     {"memory", read_memory},
+    {"addr", read_address},    {"net-rate", read_net_rate},
+    {"net-us", read_net_us},   {"disk-rate", read_disk_rate},
+    {"disk-ms", read_disk_ms}, {"load", read_load},
 };
 
 enum { N_KEYS = sizeof keys / sizeof keys[0] };
@@ -153,7 +232,8 @@ static tm_status take_line(const struct place *place, char *line,
     unsigned given = 0;
     tm_status status = TM_OK;
 
-    *host = (struct host){.line = place->line, .share = 1};
+    *host = (struct host){
+        .line = place->line, .share = 1, .lab = {-1, -1, -1, -1, {{0}}, 0}};
     word = strtok_r(line, BLANKS, &rest);
     if (word == NULL) {
         return TM_OK;

@@ -8,6 +8,24 @@
 
 #include "base/status.h"
 
+/** Work of others from a time on: so much of each processor is left. */
+struct host_load {
+    double from_s;
+    double share;
+};
+
+enum { HOST_LOADS_MAX = 16 };
+
+/** What only `teamster simulate` asks of a node. What is not said is negative. */
+struct host_lab {
+    double net_bytes_per_s;
+    double net_us;
+    double disk_bytes_per_s;
+    double disk_ms;
+    struct host_load loads[HOST_LOADS_MAX]; ///< [n_loads]
+    unsigned n_loads;
+};
+
 /** One node of a hostfile. What the file does not say is 0. */
 struct host {
     char name[256];
@@ -20,6 +38,7 @@ struct host {
     char label[64];   ///< what its node is called; "": just its number
     char address[64]; ///< of its network card that leads to the others; "": the
                       ///< one that ssh reaches it by
+    struct host_lab lab;
 };
 
 struct hosts {
@@ -32,6 +51,9 @@ struct hosts {
  * Read a hostfile: one node a line, the format of mpirun's with more keys.
  *
  *     NAME [slots=N] [workers=W] [speed=S] [memory=SIZE] [addr=IP]   # comment
+ *
+ * with, for `teamster simulate` only, [net-rate=SIZE] [net-us=T] [disk-rate=SIZE]
+ * [disk-ms=T] [load=FROM:SHARE,...]
  *
  * or a nodelist of Charm++ (nodelist.h).
  *

@@ -17,6 +17,7 @@ static const struct {
 } commands[] = {
     {"run", command_run, run_print_help},
     {"plan", command_plan, plan_print_help},
+    {"simulate", command_simulate, simulate_print_help},
     {"report", command_report, report_print_help},
     {"info", command_info, info_print_help},
     {"ps", command_ps, ps_print_help},
@@ -46,6 +47,7 @@ static void print_help(void)
         "  add     start one more node of a running job\n"
         "  remove  have a node leave a running job\n"
         "  plan    repeat a decision of a run, or ask what if\n"
+        "  simulate  run a profile again, in virtual time, on any cluster\n"
         "  report  a page of where a run's time went, or compare two runs\n"
         "  info    show what Teamster finds on this machine, and its limits\n"
         "  demo    see it at work, in less than a minute\n"
@@ -119,7 +121,8 @@ static int refuse(const char *word)
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
         fprintf(stderr, "; the commands are run, ps, top, attach, add, "
-                        "remove, plan, report, info and demo, see \"teamster "
+                        "remove, plan, simulate, report, info and demo, see "
+                        "\"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

@@ -9,9 +9,8 @@
 #include "base/log.h"
 #include "base/thread_counts.h"
 #include "command.h"
-#include "hostfile.h"
 #include "place/profile_fields.h"
-#include "planner/hosts.h"
+#include "plan_cluster.h"
 #include "planner/plan.h"
 #include "planner/profile_read.h"
 #include "planner/repeat.h"
@@ -20,9 +19,6 @@
 #include "planner/what_if.h"
 
 #define DIFFERENCES_MAX 4096
-
-/** Of --cluster; a run has at most TM_MAX_NODES. */
-#define NODES_MOST 65536u
 
 enum { SCALE_MAX = 1000000 };
 
@@ -359,53 +355,6 @@ static int check_counts(const struct thread_counts *counts,
 
 // ---- the scenario ----
 
-static int use_hosts(const char *path, const struct hosts *hosts,
-                     struct scenario *scenario)
-{
-    struct plan_host *plan_hosts = calloc(hosts->n, sizeof *plan_hosts);
-    char where[512];
-    char error[512];
-    tm_status status;
-
-    if (plan_hosts == NULL) {
-        return out_of_memory();
-    }
-    for (unsigned i = 0; i < hosts->n; i++) {
-        plan_hosts[i] = (struct plan_host){
-            .speed = hosts->all[i].speed,
-            .memory_bytes = hosts->all[i].memory,
-            .n_processors = hosts->all[i].workers,
-        };
-        // Longer names are cut, as in profiles.
-        snprintf(plan_hosts[i].name, sizeof plan_hosts[i].name, "%.*s",
-                 VIEW_NAME_MAX - 1, hosts->all[i].name);
-    }
-    status =
-        scenario_use_hosts(scenario, plan_hosts, hosts->n, error, sizeof error);
-    free(plan_hosts);
-    if (status == TM_OK) {
-        return 0;
-    }
-    snprintf(where, sizeof where, "%s: ", path);
-    return tell(status, EXIT_CONFIG, where, error);
-}
-
-static int use_cluster(const char *path, struct scenario *scenario)
-{
-    struct hosts hosts;
-    char error[512];
-    tm_status status =
-        hosts_read(path, NODES_MOST, &hosts, error, sizeof error);
-    int exit_code;
-
-    if (status != TM_OK) {
-        return tell(status, EXIT_CONFIG, "", error);
-    }
-    exit_code = use_hosts(path, &hosts, scenario);
-    hosts_release(&hosts);
-    return exit_code;
-}
-
 /** Make all changes. @return 0 or an exit code */
 static int change(const struct question *question, struct scenario *scenario)
 {
@@ -413,10 +362,10 @@ static int change(const struct question *question, struct scenario *scenario)
     tm_status status;
 
     if (question->cluster != NULL) {
-        const int exit_code = use_cluster(question->cluster, scenario);
-
-        if (exit_code != 0) {
-            return exit_code;
+        status = plan_cluster_use(question->cluster, PLAN_NODES_MOST, NULL,
+                                  scenario, error, sizeof error);
+        if (status != TM_OK) {
+            return tell(status, EXIT_CONFIG, "", error);
         }
     }
     if (question->scale > 1) {

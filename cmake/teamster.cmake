@@ -153,7 +153,7 @@ set(TM_SANITIZER_ENVIRONMENT
 # Tests of these folders have the label `valgrind`, but for those that map shared
 # pages or start nodes. With TM_VALGRIND, those with the label run under it.
 set(TM_MEMCHECK_FOLDERS
-    base model place net mem cluster pages protocol sync observe reconfig cli planner)
+    base model place net mem cluster pages protocol sync observe reconfig cli planner simulate)
 set(TM_NO_MEMCHECK net/transport_ucx_test net/ucx_test mem/space_test)
 
 function(tm_memcheck test target)
@@ -178,7 +178,7 @@ endfunction()
 
 # Unit tests of these folders compute with one kernel thread, which races with
 # nobody: they have the label `no-tsan`, and the preset `tsan` leaves them out.
-set(TM_ONE_THREAD_FOLDERS model place planner)
+set(TM_ONE_THREAD_FOLDERS model place planner simulate)
 
 set(TM_MEMCHECK)
 if(TM_VALGRIND)

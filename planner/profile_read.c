@@ -264,7 +264,7 @@ static int read_head(const struct spot *document, struct profile *profile)
         !spot_has_only(document,
                        "teamster_profile comment teamster program iteration "
                        "page_bytes unit_speed nodes group_pages threads "
-                       "node_of model measured decision") ||
+                       "node_of model measured decision script") ||
         !member_whole(document, "page_bytes", 0, PROFILE_COUNT_MAX,
                       &page_bytes)) {
         return 0;
@@ -299,7 +299,7 @@ static int read_document(struct profile *profile, const struct spot *document)
     }
     return read_mapping(profile, document, &profile->node_of) &&
            read_model(profile, document) && read_measured(profile, document) &&
-           read_decision(profile, document);
+           read_decision(profile, document) && read_script(profile, document);
 }
 
 /** @return the document, NULL if it is none */
@@ -381,5 +381,6 @@ void profile_release(struct profile *profile)
     free((void *)(uintptr_t)profile->decision.node_of);
     free((void *)(uintptr_t)profile->decision.node_before_s);
     free((void *)(uintptr_t)profile->decision.node_after_s);
+    script_free(&profile->script);
     *profile = (struct profile){0};
 }

@@ -18,4 +18,8 @@ int records_read(const struct spot *array, const struct profile_record *type,
  * several values. */
 int read_view(struct profile *profile, const struct spot *document);
 
+/** Read what threads do, which older profiles lack. */
+int read_script(struct profile *profile, const struct spot *document);
+void script_free(struct profile_script *script);
+
 #endif

@@ -21,7 +21,7 @@ import re
 import sys
 
 LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
-TOPS = ("include", "src", "cli", "planner", "apps", "bench", "tests", "tools",
+TOPS = ("include", "src", "cli", "planner", "simulate", "apps", "bench", "tests", "tools",
         "cmake", ".ci")
 SUFFIXES = {".c", ".h", ".def", ".py", ".sh", ".cmake", ".txt"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
@@ -45,7 +45,7 @@ def shared_headers(root):
     """Headers of src/ that another layer, or the command line, includes; those
     of tests have no contracts."""
     shared = set()
-    for top in ("src", "cli", "planner"):
+    for top in ("src", "cli", "planner", "simulate"):
         for path in (root / top).rglob("*.[ch]"):
             folder = path.parent.name if top == "src" else top
             for name in INCLUDE.findall(path.read_text(errors="replace")):

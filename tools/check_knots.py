@@ -39,7 +39,7 @@ def products(root, build):
         parts = path.relative_to(build).parts
         at = parts.index("CMakeFiles")
         source = pathlib.Path(*parts[:at], *parts[at + 2:]).with_suffix("")
-        if parts[0] in ("src", "cli", "planner") and (root / source).exists() \
+        if parts[0] in ("src", "cli", "planner", "simulate") and (root / source).exists() \
                 and not OF_TESTS.search(source.name):
             yield source, path
 

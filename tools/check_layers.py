@@ -13,13 +13,13 @@ Rules:
  4  Files of apps/ and bench/ include teamster.h, headers of apps/ and bench/,
     system headers and mpi.h. bench/micro_*.c, which measure single layers, may
     include all of src/.
- 5  Includes name the layer: "mem/diff.h", also within mem/, "planner/plan.h", also
-    within planner/.
+ 5  Includes name the layer: "mem/diff.h", also within mem/, "planner/plan.h", "simulate/disk.h",
+    also within planner/ and simulate/.
  6  Every #include "..." names a file that exists.
  7  Files of src/ and cli/ that are none of src/protocol/ name no protocol, neither as
     code nor in a string: src/base/protocols.def has the names. (src/base/options.def
     says which is the default.)
- 8  No two files of src/, cli/ and planner/ have the same name.
+ 8  No two files of src/, cli/, planner/ and simulate/ have the same name.
 """
 import pathlib
 import re
@@ -44,9 +44,12 @@ BELOW = {
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {
-    "cli": {"base", "os", "place", "net", "cluster", "observe", "planner", "cli"},
+    "cli": {"base", "os", "place", "net", "cluster", "observe", "planner", "simulate",
+            "cli"},
     "planner": {"base", "model", "place", "planner"},
+    "simulate": {*BELOW, "simulate"},
 }
+TOPS = ("planner", "simulate")  # beside src/
 # Beside the product's files: tests, what they have in common.
 OF_TESTS = re.compile(r"_(test|world|actor)(_\w+)?\.[ch]$")
 PROTOCOL = re.compile(r'^(?:BLOCK_)?PROTOCOL\((\w+), (\w+), "([^"]+)"', re.M)
@@ -63,12 +66,12 @@ def includes(path):
 def check_internal(root, path, allowed, quote, name):
     """What is wrong with an include of the library or the command line."""
     folder, _, rest = name.partition("/")
-    if rest and (folder in BELOW or folder == "planner"):
+    if rest and (folder in BELOW or folder in TOPS):
         if folder not in allowed:
             return f"may not include the layer {folder}"
         if name.endswith("_priv.h") and path.parent.name != folder:
             return "is private to its folder"
-        home = root if folder == "planner" else root / "src"
+        home = root if folder in TOPS else root / "src"
         return None if (home / name).exists() else "does not exist"
     if folder == "harness" and rest:
         if not OF_TESTS.search(path.name):
@@ -112,7 +115,7 @@ def check_names(root, path, names):
 def check_file_names(root):
     """Names of files that occur twice."""
     places = {}
-    for top in ("src", "cli", "planner"):
+    for top in ("src", "cli", *TOPS):
         for path in sorted((root / top).rglob("*.[ch]")):
             places.setdefault(path.name, []).append(str(path.relative_to(root)))
     return [f"{there[0]}: has the name of {there[1]}"
@@ -159,7 +162,7 @@ def main():
     for layer in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
         if layer not in BELOW:
             complaints.append(f"src/{layer}: is not in the table of layers")
-    for top in ("src", "cli", "planner", "apps", "bench"):
+    for top in ("src", "cli", *TOPS, "apps", "bench"):
         for path in sorted((root / top).rglob("*.[ch]")):
             n_files += 1
             complaints += check_file(root, path)

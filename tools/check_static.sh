@@ -18,7 +18,7 @@ jobs=2
 # compile_commands.json names absolute paths, one "file" a translation unit.
 mapfile -t files < <(sed -n 's/^ *"file": "\(.*\)".*/\1/p' \
     "$build/compile_commands.json" |
-    grep -E "^$PWD/(src|cli|planner|apps|bench)/" | grep -E "$pattern" | sort -u)
+    grep -E "^$PWD/(src|cli|planner|simulate|apps|bench)/" | grep -E "$pattern" | sort -u)
 ((${#files[@]} > 0)) || { echo "no file matches $pattern" >&2; exit 1; }
 
 status=0

@@ -38,7 +38,7 @@ TEXTS = {
     r"laws?": "demand curve, replacement rule",
     r"placement polic(y|ies)": "mapping policy",
 }
-TOPS = ("include", "src", "cli", "planner", "apps", "bench", "tests", "tools", "docs",
+TOPS = ("include", "src", "cli", "planner", "simulate", "apps", "bench", "tests", "tools", "docs",
         "cmake")
 SUFFIXES = {".c", ".h", ".def", ".pml", ".py", ".sh", ".md", ".txt", ".cmake"}
 # Those that name what is not written; and what was measured under the names of its time.

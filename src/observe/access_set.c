@@ -52,6 +52,14 @@ void access_entry_add_diff(struct access_entry *entry, size_t n_bytes)
     entry->diff_bytes = (uint16_t)(sum > TM_PAGE_SIZE ? TM_PAGE_SIZE : sum);
 }
 
+static uint16_t flags_of(const struct access_set *set,
+                         const struct access_entry *entry)
+{
+    return (
+        uint16_t)(entry->flags |
+                  (set->has_phases ? entry->phases * WRITTEN_BEHIND(0) : 0));
+}
+
 int access_set_next_run(const struct access_set *set, uint32_t *at,
                         struct wire_access_run *run)
 {
@@ -63,7 +71,7 @@ int access_set_next_run(const struct access_set *set, uint32_t *at,
     entry = &set->entries[*at];
     *run = (struct wire_access_run){
         .page = entry->page,
-        .flags = entry->flags,
+        .flags = flags_of(set, entry),
         .diff_bytes = entry->diff_bytes,
     };
     do {
@@ -71,16 +79,19 @@ int access_set_next_run(const struct access_set *set, uint32_t *at,
         entry++;
         *at += 1;
     } while (*at < set->n && entry->page == run->page + run->n_pages &&
-             entry->flags == run->flags &&
+             flags_of(set, entry) == run->flags &&
              entry->diff_bytes == run->diff_bytes);
     return 1;
 }
 
 static int makes_sense(const struct wire_access_run *run, page_no n_pages)
 {
+    const unsigned flags = run->flags % WRITTEN_BEHIND(0);
+
     return run->n_pages > 0 && run->page < n_pages &&
-           run->n_pages <= n_pages - run->page && run->flags != 0 &&
-           (run->flags & ~(USE_READ | USE_WRITE)) == 0 &&
+           run->n_pages <= n_pages - run->page && flags != 0 &&
+           (flags & ~(USE_READ | USE_WRITE)) == 0 &&
+           (run->flags == flags || (flags & USE_WRITE) != 0) &&
            run->diff_bytes <= TM_PAGE_SIZE &&
            (run->diff_bytes == 0 || (run->flags & USE_WRITE) != 0);
 }

@@ -12,11 +12,17 @@
  * as runs, which travel.
  */
 
+/** In the flags of a run, if it is known: written behind so many barriers of the iteration
+ * (or more, of the last one). */
+#define WRITTEN_BEHIND(n_barriers) (256u << (n_barriers))
+#define PHASES_MAX 8u
+
 /** A page that a thread uses. */
 struct access_entry {
     page_no page;
     uint16_t flags;      ///< of enum use_flags
     uint16_t diff_bytes; ///< changed so far, at most TM_PAGE_SIZE
+    uint8_t phases;      ///< a bit for each in which it was written
     uint8_t is_queued;   ///< track.c: on its list of twins
     char *twin;          ///< track.c: while the thread may write it; or NULL
 };
@@ -26,6 +32,7 @@ struct access_set {
     struct access_entry *entries; ///< [n], in order of first use
     uint32_t n;
     uint32_t room;
+    int has_phases; ///< the thread has been seen behind a barrier of the iteration
     struct map map; ///< from pages to entries
 };
 

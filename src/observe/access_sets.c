@@ -183,7 +183,7 @@ static void list_pages(struct thread_accesses *thread)
         for (uint32_t at = 0; at < run->n_pages; at++) {
             *use++ = (struct page_use){
                 .page = run->page + at,
-                .flags = run->flags,
+                .flags = run->flags % WRITTEN_BEHIND(0),
                 .diff_bytes = run->diff_bytes,
             };
         }
@@ -214,14 +214,21 @@ tm_status access_sets_expand(struct access_sets *sets)
     return TM_OK;
 }
 
+const struct thread_accesses *access_sets_thread(const struct access_sets *sets,
+                                                 uint64_t thread)
+{
+    const struct thread_accesses key = {.thread = thread};
+
+    return sets->n_threads == 0
+               ? NULL
+               : bsearch(&key, sets->threads, sets->n_threads,
+                         sizeof *sets->threads, compare_threads);
+}
+
 const struct page_use *access_sets_find(const struct access_sets *sets,
                                         uint64_t thread, size_t *n_uses)
 {
-    const struct thread_accesses key = {.thread = thread};
-    const struct thread_accesses *found =
-        sets->n_threads == 0 ? NULL
-                             : bsearch(&key, sets->threads, sets->n_threads,
-                                       sizeof *sets->threads, compare_threads);
+    const struct thread_accesses *found = access_sets_thread(sets, thread);
 
     *n_uses = found == NULL ? 0 : found->n_uses;
     return found == NULL ? NULL : found->uses;

@@ -17,6 +17,7 @@ struct node_tracking {
     uint64_t took_ns;   ///< the tracked iteration, 0: it took no part
     uint64_t before_ns; ///< the iteration before it, 0: not known
     uint64_t n_touches; ///< accesses that were caught
+    uint64_t iteration; ///< which one was tracked, as its threads count
 };
 
 /** What is known of one thread. */
@@ -72,6 +73,10 @@ const struct node_tracking *access_sets_node(const struct access_sets *sets,
 uint32_t access_sets_n_threads(const struct access_sets *sets);
 const struct thread_accesses *access_sets_at(const struct access_sets *sets,
                                              uint32_t index);
+
+/** What is known of a thread, once it is complete; NULL: there is no set of it. */
+const struct thread_accesses *access_sets_thread(const struct access_sets *sets,
+                                                 uint64_t thread);
 
 /** Make a list of pages for each thread, in order of first use, for
  * access_sets_find(). By one holder, once, when it is complete. @return TM_OK, TM_ENOMEM */

@@ -356,6 +356,46 @@ static void put_decision(FILE *file, const struct profile *profile)
     fputs("\n}\n", file);
 }
 
+// ---- what threads do ----
+
+static void put_round(FILE *file, const struct profile_round *round,
+                      uint32_t n_threads)
+{
+    fprintf(file, "{\"iteration\": %" PRIu64 ", \"threads\": [",
+            round->iteration);
+    for (uint32_t i = 0; i < n_threads; i++) {
+        fputs(i == 0 ? "\n[" : ",\n[", file);
+        for (uint32_t k = round->first[i]; k < round->first[i + 1]; k++) {
+            const struct profile_run *run = &round->runs[k];
+
+            fprintf(file, "%s%" PRIu64 ",%" PRIu32 ",%u,%u",
+                    k == round->first[i] ? "" : ",", run->page, run->n_pages,
+                    run->flags, run->diff_bytes);
+        }
+        putc(']', file);
+    }
+    fputs("\n]}", file);
+}
+
+static void put_script(FILE *file, const struct profile_script *script,
+                       uint32_t n_threads)
+{
+    fputs(",\"script\": {", file);
+    json_put_text_field(file, "protocol", script->protocol);
+    fprintf(file, ", \"n_barriers\": %" PRIu32 ", \"blocks\": [",
+            script->n_barriers);
+    for (uint32_t b = 0; b < script->n_blocks; b++) {
+        fprintf(file, "%s[%" PRIu64 ",%" PRIu64 "]", b == 0 ? "" : ",",
+                script->blocks[b].page, script->blocks[b].n_pages);
+    }
+    fputs("],\n\"rounds\": [", file);
+    for (uint32_t r = 0; r < script->n_rounds; r++) {
+        fputs(r == 0 ? "" : ",\n", file);
+        put_round(file, &script->rounds[r], n_threads);
+    }
+    fputs("]}\n", file);
+}
+
 // ---- all of it ----
 
 static void put_profile(FILE *file, const struct profile *profile)
@@ -379,6 +419,9 @@ static void put_profile(FILE *file, const struct profile *profile)
     put_model(file, profile);
     put_measured(file, profile);
     put_decision(file, profile);
+    if (profile->script.n_rounds > 0) {
+        put_script(file, &profile->script, view->n_threads);
+    }
     fputs("}\n", file);
 }
 

@@ -29,6 +29,9 @@
 // that it has only written are not mapped, so that a first read is seen. The
 // opposite is not seen: who writes a page first may read it after.
 //
+// A barrier within the iteration ends the turn, too (track_phase), so that what is written
+// behind it is seen again, and noted as such.
+//
 // I1 Mapped are pages on the list `mapped` only, all in the current set.
 // I2 A page has a twin exactly while it is mapped for writing; those that have
 //    are on the list `twins`, is_queued says so.
@@ -55,6 +58,7 @@ struct track {
     struct space_tracker tracker; // first: found from it
     struct space *space;
     int is_on;
+    unsigned phase; // barriers of the iteration that have opened
     unsigned n_slots;
     struct access_set **sets; // [n_slots], NULL: none
     unsigned end_slot;        // behind the last set
@@ -210,6 +214,7 @@ static void begin_turn(struct track *track, unsigned slot)
     struct access_set *set = track->sets[slot];
 
     track->current = set;
+    set->has_phases |= track->phase > 0;
     if (track->n_faults[slot] < set->n) {
         return;
     }
@@ -260,6 +265,7 @@ void track_touch(struct track *track, unsigned slot, uint64_t thread,
     }
     entry = access_set_get(track->current, page);
     entry->flags |= is_write ? USE_WRITE : USE_READ;
+    entry->phases |= (uint8_t)(is_write ? 1u << track->phase : 0);
     if (is_write && entry->twin == NULL) {
         take_twin(track, entry);
     }
@@ -269,6 +275,14 @@ void track_touch(struct track *track, unsigned slot, uint64_t thread,
     // I2. If it is mapped already the kernel has unmapped it.
     space_map(track->space, page, 1,
               entry->twin != NULL ? ACCESS_WRITE : ACCESS_READ);
+}
+
+void track_phase(struct track *track)
+{
+    if (track->is_on) {
+        end_turn(track);
+        track->phase += track->phase + 1 < PHASES_MAX;
+    }
 }
 
 void track_forget(struct track *track, unsigned slot)
@@ -289,6 +303,7 @@ void track_begin(struct track *track, const struct page_run *runs, size_t n)
     ensure(!track->is_on);
     track_clear(track);
     track->n_touches = 0;
+    track->phase = 0;
     track->is_on = 1;
     space_track(track->space, &track->tracker);
     for (size_t i = 0; i < n; i++) {

@@ -42,6 +42,9 @@ void track_turn(struct track *track, unsigned slot, uint64_t thread);
 void track_touch(struct track *track, unsigned slot, uint64_t thread,
                  page_no page, int is_write);
 
+/** A barrier within the iteration opens: what is written from now on is so behind it. */
+void track_phase(struct track *track);
+
 /** The thread in a slot has ended, or has left the node: forget its set. */
 void track_forget(struct track *track, unsigned slot);
 

@@ -373,6 +373,35 @@ static void who_goes_on_has_its_pages_if_it_has_paid(void **state)
 
 static volatile unsigned n_traps;
 
+// Page 3 is written before the barrier, 4 before and behind it, 5 behind it; 6 is read.
+static void what_is_written_behind_a_barrier_is_told_apart(void **state)
+{
+    static const unsigned writes[] = {1, 3, 2, 0};
+    struct wire_access_run run;
+    uint32_t at = 0;
+
+    (void)state;
+    open_with(NULL);
+    track_begin(track, &everything, 1);
+    track_touch(track, 1, 9, page_at(3), 1);
+    track_touch(track, 1, 9, page_at(4), 1);
+    track_phase(track);
+    assert_int_equal(space.pages[page_at(4)].mapped, ACCESS_NONE);
+    track_touch(track, 1, 9, page_at(4), 1);
+    track_touch(track, 1, 9, page_at(5), 1);
+    track_touch(track, 1, 9, page_at(6), 0);
+    assert_true(track_is_valid(track));
+    track_end(track, &everything, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(access_set_next_run(set_of(9), &at, &run));
+        assert_int_equal(run.page, page_at(3 + i));
+        assert_int_equal(run.flags / WRITTEN_BEHIND(0), writes[i]);
+        assert_int_equal(run.flags % WRITTEN_BEHIND(0),
+                         i < 3 ? USE_WRITE : USE_READ);
+    }
+    close_all();
+}
+
 static int catch (void *owner, const struct trap *trap)
 {
     page_no page;
@@ -474,6 +503,7 @@ int main(void)
         cmocka_unit_test(pages_are_listed_in_order_of_first_use),
         cmocka_unit_test(twins_are_not_kept_without_end),
         cmocka_unit_test(a_thread_that_has_gone_leaves_nothing),
+        cmocka_unit_test(what_is_written_behind_a_barrier_is_told_apart),
         cmocka_unit_test(who_goes_on_has_its_pages_if_it_has_paid),
         cmocka_unit_test(real_accesses_are_caught_once_userfaultfd),
         cmocka_unit_test(real_accesses_are_caught_once_mprotect),

@@ -12,7 +12,7 @@
 
 /*
  * How system calls on a swap file are done without waiting for them. Inside of
- * os/swap_*.c. All functions are called by one caller at a time, on any kernel
+ * os/swap_*.c, but for a simulated disk (simulate/disk.c). All functions are called by one caller at a time, on any kernel
  * thread.
  */
 
@@ -49,11 +49,17 @@ struct swap_engine {
 
     // Frees what open() made; no job is under way.
     void (*close)(struct swap_engine_state *state);
+
+    // Somebody waits for a job: have one end, now. NULL: they do by themselves.
+    void (*hurry)(struct swap_engine_state *state);
 };
 
 extern const struct swap_engine swap_engine_io_uring;
 extern const struct swap_engine swap_engine_thread;
 extern const struct swap_engine swap_engine_at_once;
+
+/** Do a job's call now. @return bytes, or -errno */
+int swap_job_call(int fd, const struct swap_job *job);
 
 /*
  * The kernel thread of an engine, tm-swap: jobs are handed to it in the order in

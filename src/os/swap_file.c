@@ -388,10 +388,19 @@ static void start_work(struct swap_file *file, struct swap_transfer *transfer)
     pump(file);
 }
 
+/** Sleep until a descriptor says that a job may have ended. */
+static void sleep_for_job(const struct swap_file *file, int fd)
+{
+    if (file->engine->hurry != NULL) {
+        file->engine->hurry(file->engine_state);
+    }
+    sleep_on(fd);
+}
+
 /** Wait until a job may have ended. Context: blocks for the disk. */
 static void await_job(struct swap_file *file)
 {
-    sleep_on(file->wake);
+    sleep_for_job(file, file->wake);
     drain_wake(file);
     collect_jobs(file);
 }
@@ -571,6 +580,14 @@ static int try_engine(struct swap_file *file, const struct swap_engine *engine)
     return error;
 }
 
+// One that the caller brings along.
+static tm_status open_own(struct swap_file *file,
+                          const struct swap_settings *settings)
+{
+    file->engine_state = settings->own_state;
+    return try_engine(file, settings->own) == 0 ? TM_OK : TM_ESYSTEM;
+}
+
 static tm_status open_engine(struct swap_file *file, const char *wanted)
 {
     const struct swap_engine *const engines[] = {
@@ -643,7 +660,8 @@ tm_status swap_file_open(struct swap_file **file,
         status = open_wake(made);
     }
     if (status == TM_OK) {
-        status = open_engine(made, settings->engine);
+        status = settings->own != NULL ? open_own(made, settings)
+                                       : open_engine(made, settings->engine);
     }
     if (status != TM_OK) {
         swap_file_close(made);
@@ -820,7 +838,7 @@ void swap_file_wait(struct swap_file *file,
     file->awaited = transfer;
     swap_file_poll(file);
     while (file->awaited != NULL) {
-        sleep_on(swap_file_fd(file));
+        sleep_for_job(file, swap_file_fd(file));
         swap_file_poll(file);
     }
 }

@@ -21,6 +21,8 @@
 #define SWAP_TRANSFER_MAX 64
 
 struct swap_file;
+struct swap_engine; ///< os/swap_engine.h
+struct swap_engine_state;
 
 /** What tests put between a file and its user; all functions have the owner as
  * their first argument, and are called by who calls the file's functions. */
@@ -41,6 +43,8 @@ struct swap_settings {
     uint64_t rate;      ///< bytes per second, 0: as fast as the disk
     const char *engine; ///< "io_uring" or "thread"; NULL: the first that works;
                         ///< "at once": for tests, waits in swap_file_start()
+    const struct swap_engine *own; ///< another one instead, whose open() finds
+    struct swap_engine_state *own_state; ///< this in *state; NULL: none
     const struct swap_probe *probe; ///< NULL but in tests; lives as the file
 };
 

@@ -109,15 +109,21 @@ static ssize_t call(int fd, const struct swap_job *job)
     }
 }
 
-static void do_job(struct swap_engine_state *state, struct swap_job *job)
+int swap_job_call(int fd, const struct swap_job *job)
 {
-    const uint64_t one = 1;
     ssize_t result;
 
     do {
-        result = call(state->fd, job);
+        result = call(fd, job);
     } while (result < 0 && errno == EINTR);
-    job->result = result < 0 ? -errno : (int)result;
+    return result < 0 ? -errno : (int)result;
+}
+
+static void do_job(struct swap_engine_state *state, struct swap_job *job)
+{
+    const uint64_t one = 1;
+
+    job->result = swap_job_call(state->fd, job);
     mutex_lock(&state->mutex);
     list_append(&state->ended, job);
     mutex_unlock(&state->mutex);

@@ -291,6 +291,27 @@ const void *causality_of_release(const struct engine *engine, uint16_t *size)
     return engine->causality->bytes;
 }
 
+// (A mutex that its holder unlocks elsewhere is handed to one that waits here; a
+// thread that moves here comes behind the first of its messages.)
+int causality_is_acquire(enum message_type type)
+{
+    switch (type) {
+    case MESSAGE_atomic_done:
+    case MESSAGE_alloc_done: // what was freed elsewhere may be its bytes
+    case MESSAGE_cells_freed:
+    case MESSAGE_lock_grant:
+    case MESSAGE_unlock_away:
+    case MESSAGE_cond_wake:
+    case MESSAGE_barrier_leave:
+    case MESSAGE_call_done:
+    case MESSAGE_thread_start:
+    case MESSAGE_thread_move:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 tm_status causality_open(struct engine *engine)
 {
     engine->causality = calloc(1, sizeof *engine->causality);

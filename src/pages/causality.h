@@ -35,6 +35,10 @@ void engine_order_mutex(struct engine *engine, uint64_t mutex, node_id to,
  * it. Alternately, for each mutex. */
 void engine_held(struct engine *engine, uint64_t mutex, int is_held);
 
+/** Does a message let threads of this node go on, or begin, that come after what others have
+ * released? engine_acquired() is to be called before it is handled. */
+int causality_is_acquire(enum message_type type);
+
 /* The same as ORDER_MOVES, at once, over a simulated network: `before` tells. */
 void engine_order_now(struct engine *engine, struct engine *before);
 void engine_order_mutex_now(struct engine *engine, uint64_t mutex,

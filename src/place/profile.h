@@ -58,6 +58,46 @@ struct profile_decision {
     struct profile_acceptance acceptance;
 };
 
+/** Written behind so many barriers of the iteration, 0 to 7. */
+#define PROFILE_WRITTEN_BEHIND(n_barriers) (256u << (n_barriers))
+
+/** Pages next to each other that a thread uses alike. */
+struct profile_run {
+    uint64_t page; ///< number in the run's space
+    uint32_t n_pages;
+    uint16_t flags; ///< of enum use_flags, at least one; and, if it is known,
+                    ///< PROFILE_WRITTEN_BEHIND
+    uint16_t diff_bytes; ///< that it changes of each; 0 if it does not write
+};
+
+/** An iteration that was looked at: the pages of each thread, in order of first use. */
+struct profile_round {
+    uint64_t iteration; ///< its number
+    uint32_t *first;    ///< [n_threads + 1] of `runs`: where a thread's begin
+    struct profile_run *runs; ///< [first[n_threads]]
+};
+
+/** Pages of a block, or of several that lie side by side. */
+struct profile_block {
+    uint64_t page;
+    uint64_t n_pages;
+};
+
+/**
+ * What threads do, iteration after iteration: what `teamster simulate` plays again. Iteration
+ * k is as the round whose number leaves the same rest, when both are divided by n_rounds:
+ * of a program that goes from one grid to another and back there are two.
+ */
+struct profile_script {
+    char protocol[PROFILE_TEXT_MAX]; ///< of memory that names none
+    uint32_t
+        n_barriers; ///< of an iteration, that at its end included; at least 1
+    uint32_t n_blocks;
+    struct profile_block *blocks; ///< [n_blocks], rising; runs lie in them
+    uint32_t n_rounds;            ///< 0: there is no script
+    struct profile_round *rounds; ///< [n_rounds], by rest
+};
+
 struct profile {
     char teamster[PROFILE_TEXT_MAX]; ///< version that wrote it
     char program[PROFILE_TEXT_MAX];  ///< its file name; may be empty
@@ -69,6 +109,7 @@ struct profile {
     struct cost_model model;
     struct measurement measured; ///< nodes NULL: nothing was measured
     struct profile_decision decision;
+    struct profile_script script;
 };
 
 #endif

@@ -9,4 +9,7 @@
     extern const struct protocol protocol_##symbol;
 #include "base/protocols.def"
 
+/** For engine_new(). */
+extern const struct protocols all_protocols;
+
 #endif

@@ -403,6 +403,17 @@ static void pass(struct node *node, struct iteration *iteration)
     iteration->was_marked = 0;
 }
 
+static void count_passed(struct iteration *iteration)
+{
+    iteration->n_barriers++;
+    if (iteration->is_ending) {
+        iteration->n_ended++;
+        iteration->n_in_last = iteration->n_barriers;
+        iteration->n_barriers = 0;
+    }
+    iteration->is_ending = 0;
+}
+
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 {
     struct node *node = owner;
@@ -410,8 +421,7 @@ void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage)
 
     tracking_at_barrier(node, key, stage);
     if (stage == STAGE_PASSING) {
-        iteration->n_ended += iteration->is_ending != 0;
-        iteration->is_ending = 0;
+        count_passed(iteration);
     }
     if (iteration->mode == ITERATION_OFF) {
         return;

@@ -33,8 +33,10 @@ struct iteration {
     uint64_t arrived_ns;
     uint64_t release_ns;               ///< of it, releases at barriers
     uint64_t sent_bytes[TM_MAX_NODES]; ///< to each node, since the report
-    int is_ending;                     ///< threads have arrived where one ends
-    uint64_t n_ended;                  ///< that threads here have taken part in
+    uint32_t n_barriers; ///< passed since the last end of an iteration
+    uint32_t n_in_last;  ///< in the last whole iteration, its end included
+    int is_ending;       ///< threads have arrived where one ends
+    uint64_t n_ended;    ///< that threads here have taken part in
     uint64_t started_ns;
     uint64_t n_probed; ///< calls of iteration_probe()
     uint64_t clock_ns; ///< what it takes to read the clock that these read

@@ -36,6 +36,7 @@
 #include "runtime/planned_faults.h"
 #include "runtime/progress_told.h"
 #include "runtime/race_reports.h"
+#include "runtime/script.h"
 #include "runtime/showing.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
@@ -93,6 +94,7 @@ struct node {
     struct access_sets *access_sets; ///< the root: of the latest round
     struct cluster_capacity capacity;
     struct tracking tracking;
+    struct script_notes script;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
     uint64_t n_moved_in;

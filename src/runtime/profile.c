@@ -9,6 +9,7 @@
 #include "runtime/balancing.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/node.h"
+#include "runtime/script.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,18 +66,10 @@ void profile_fill(struct node *node, struct profile *profile,
              plan->policy->name);
 }
 
-/** @return 1 on the root if a profile is asked for */
-static int is_wanted(struct node *node)
-{
-    const char *path = node->options.save_profile;
-
-    return path[0] != '\0' && strcmp(path, "none") != 0 && node->self == 0;
-}
-
 void profile_check(struct node *node)
 {
     const char *path = node->options.save_profile;
-    const char *why = is_wanted(node) ? new_file_check(path) : NULL;
+    const char *why = script_is_wanted(node) ? new_file_check(path) : NULL;
 
     if (why != NULL) {
         log_fatal(EXIT_OUTPUT, "the profile %s could not be written: %s", path,
@@ -103,34 +96,63 @@ static const char *write_profile(const char *path,
     return new_file_end(&new_file);
 }
 
-void profile_save(struct node *node)
+static void save(struct node *node, const struct remap *plan, int is_decided)
 {
     const char *path = node->options.save_profile;
-    const struct remap *plan =
-        node->scheme == NULL ? NULL : scheme_latest(node->scheme);
+    double *times_s = calloc(2 * (size_t)plan->view.n_nodes, sizeof *times_s);
     struct profile profile;
     const char *why;
-    double *times_s;
 
-    if (!is_wanted(node)) {
-        return;
-    }
-    if (plan == NULL) {
-        log_error("%s is not written: nothing was decided in this run%s", path,
-                  node->scheme == NULL
-                      ? ", it has one node or --policy=none"
-                      : "; its nodes were in balance, or it was short");
-        return;
-    }
-    times_s = calloc(2 * (size_t)plan->view.n_nodes, sizeof *times_s);
     if (times_s == NULL) {
         log_error("no memory to write the profile %s", path);
         return;
     }
     profile_fill(node, &profile, plan, times_s);
+    if (!is_decided) {
+        profile.decision = (struct profile_decision){0};
+    }
+    script_fill(node, &profile.script, plan->numbers, plan->view.n_threads);
     why = write_profile(path, &profile);
     if (why != NULL) {
         log_error("the profile %s is not written: %s", path, why);
     }
+    script_release(&profile.script);
     free(times_s);
+}
+
+// Nothing was decided: what is known of the mapping in force.
+static void save_last(struct node *node)
+{
+    struct correction *corrections =
+        calloc(node->port.roster.n_live, sizeof *corrections);
+    struct remap plan = {0};
+
+    if (node->scheme == NULL || corrections == NULL ||
+        scheme_look_back(node->scheme, &plan, corrections) != TM_OK) {
+        log_error("%s is not written: %s", node->options.save_profile,
+                  node->scheme == NULL
+                      ? "nobody looks at this run's iterations, it has one "
+                        "node or --policy=none"
+                      : "the run was too short, or its threads were moving");
+    } else {
+        save(node, &plan, 0);
+    }
+    remap_release(&plan);
+    free(corrections);
+}
+
+void profile_save(struct node *node)
+{
+    const struct remap *plan =
+        node->scheme == NULL ? NULL : scheme_latest(node->scheme);
+
+    if (!script_is_wanted(node)) {
+        return;
+    }
+    if (plan != NULL) {
+        save(node, plan, 1);
+    } else {
+        save_last(node);
+    }
+    script_close(node);
 }

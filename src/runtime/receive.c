@@ -3,6 +3,7 @@
 // What arrives, and whose it is: the engine's, sync's, a thread that moves, or one of
 // the parts' (parts.h).
 #include "base/log.h"
+#include "pages/causality.h"
 #include "runtime/error_report.h"
 #include "runtime/event_trace.h"
 #include "runtime/liveness.h"
@@ -34,32 +35,10 @@ static tm_status finish(struct node *node, const struct message *message)
     return TM_OK;
 }
 
-// Does a message let threads of this node go on that come after what others have
-// released? (A mutex that its holder unlocks elsewhere is handed to one that waits here; a
-// thread that moves here comes behind the first of its messages.)
-static int is_acquire(enum message_type type)
-{
-    switch (type) {
-    case MESSAGE_atomic_done:
-    case MESSAGE_alloc_done: // what was freed elsewhere may be its bytes
-    case MESSAGE_cells_freed:
-    case MESSAGE_lock_grant:
-    case MESSAGE_unlock_away:
-    case MESSAGE_cond_wake:
-    case MESSAGE_barrier_leave:
-    case MESSAGE_call_done:
-    case MESSAGE_thread_start:
-    case MESSAGE_thread_move:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 static tm_status deliver(struct node *node, node_id from,
                          const struct message *message)
 {
-    if (is_acquire(message->type)) {
+    if (causality_is_acquire(message->type)) {
         engine_acquired(node->engine);
     }
     switch (message_owner(message->type)) {

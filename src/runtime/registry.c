@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is pluggable. To add a part of the runtime: write it, add its row here. The rows of
-// protocols are in base/protocols.def.
+// What is pluggable. To add a part of the runtime: write it, add its row here. Protocols are
+// listed in protocol/all_protocols.c.
 #include "runtime/registry.h"
-
-#include "protocol/protocol_rows.h"
-
-static const struct protocol *const protocols[] = {
-#define PROTOCOL(symbol, id, name, no_diffs) &protocol_##symbol,
-#include "base/protocols.def"
-};
 
 // In this order: what has left tracking counts for paging; what is told at the end is
 // told from the program to its pages.
@@ -18,6 +11,3 @@ const struct part *const all_parts[] = {
     &part_capacity, &part_choices,   &part_findings, &part_showing,
     &part_trace,    &part_step_log,  NULL,
 };
-
-const struct protocols all_protocols = {protocols,
-                                        sizeof protocols / sizeof protocols[0]};

@@ -2,15 +2,12 @@
 #ifndef RUNTIME_REGISTRY_H
 #define RUNTIME_REGISTRY_H
 
-#include "pages/protocol.h"
+#include "protocol/protocol_rows.h"
 #include "runtime/parts.h"
 
 /* What is pluggable. Whoever is below gets it passed in. */
 
 /** For parts_use(). */
 extern const struct part *const all_parts[];
-
-/** For engine_new(). */
-extern const struct protocols all_protocols;
 
 #endif

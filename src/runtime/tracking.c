@@ -32,6 +32,7 @@
 #include "runtime/node.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
+#include "runtime/script.h"
 #include "runtime/threads.h"
 
 #include <stdlib.h>
@@ -163,6 +164,7 @@ static void begin(struct node *node, struct tracking *tracking)
     tracking->began_early = 0;
     tracking->before_ns = tracking->period_ns;
     tracking->began_ns = clock_now_ns();
+    tracking->iteration = sync_most_counted(node->sync) + 1;
     track_begin(tracking->track, runs, n);
     atomic_store_explicit(&tracking->is_on, 1, memory_order_release);
     ult_close_gate(node->ult);
@@ -222,9 +224,9 @@ static void send_done(struct node *node, const struct tracking *tracking,
                          .cancelled = is_cancelled != 0,
                          .took_ns = took_ns,
                          .before_ns = took_ns > 0 ? tracking->before_ns : 0,
-                         .n_touches = took_ns > 0
-                                          ? track_n_touches(tracking->track)
-                                          : 0},
+                         .n_touches =
+                             took_ns > 0 ? track_n_touches(tracking->track) : 0,
+                         .iteration = tracking->iteration},
     };
 
     port_send(&node->port, 0, &message);
@@ -285,6 +287,7 @@ void tracking_note_end(struct node *node, struct thread *thread, uint64_t key)
 static void pass(struct node *node, struct tracking *tracking, uint64_t key)
 {
     if (!is_end(node, key)) {
+        track_phase(tracking->track); // if it is on
         return;
     }
     if (is_on(node) && !tracking->began_early) {
@@ -303,8 +306,10 @@ void tracking_at_barrier(struct node *node, uint64_t key, enum sync_stage stage)
     struct tracking *tracking = &node->tracking;
 
     if (stage == STAGE_PASSING && node->self == 0 &&
-        node->options.track.iteration > 0 && is_end(node, key)) {
+        (node->options.track.iteration > 0 || script_is_wanted(node)) &&
+        is_end(node, key)) {
         tracking_passes(node);
+        script_passes(node);
     }
     if (!tracking->is_armed && !is_on(node)) {
         return;

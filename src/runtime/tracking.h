@@ -22,6 +22,7 @@ enum tracking_asker {
     TRACKING_FOR_PAGER,
     TRACKING_FOR_FILE, ///< --track
     TRACKING_FOR_SCHEME,
+    TRACKING_FOR_SCRIPT, ///< --save-profile
     N_TRACKING_ASKERS,
 };
 
@@ -39,6 +40,7 @@ struct tracking {
     uint64_t began_ns;
     uint64_t period_ns; ///< the latest iteration of a thread here, 0: not known
     uint64_t before_ns; ///< the one before the tracked one
+    uint64_t iteration; ///< that is tracked, as threads count
 
     struct access_sets *sets; ///< the root, while a round is under way
     uint32_t last_round;
@@ -90,7 +92,8 @@ int tracking_is_active(struct node *node);
 /** track_set or track_done has arrived. */
 tm_status tracking_collect(struct node *node, node_id from,
                            const struct message *message);
-/** On the root a barrier opens that ends an iteration: for --track. */
+/** On the root a barrier opens that ends an iteration: it is counted, and --track may want
+ * the next one. */
 void tracking_passes(struct node *node);
 void tracking_round_tick(struct node *node);
 /** Say so if --track has come to nothing. */

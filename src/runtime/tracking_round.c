@@ -106,6 +106,7 @@ static tm_status note_done(struct node *node, struct tracking *tracking,
         .took_ns = done->took_ns,
         .before_ns = done->before_ns,
         .n_touches = done->n_touches,
+        .iteration = done->iteration,
     };
     tm_status status = access_sets_done(tracking->sets, from, &said);
 
@@ -267,7 +268,8 @@ void tracking_passes(struct node *node)
     struct tracking *tracking = &node->tracking;
 
     tracking->n_iterations++;
-    if (is_wanted(node, tracking->n_iterations)) {
+    if (node->options.track.iteration > 0 &&
+        is_wanted(node, tracking->n_iterations)) {
         (void)tracking_ask(node, TRACKING_FOR_FILE, write_round);
     }
 }

@@ -684,6 +684,10 @@ class Tests:
             if ("as the run decided: the same mapping and times" not in
                     plan.stdout):
                 raise jobs.Failure(plan.stdout + plan.stderr)
+            again = subprocess.run([self.teamster, "simulate", path, "-i", "20"],
+                                   text=True, capture_output=True, check=False)
+            if again.returncode != 0 or "has no script" in again.stdout:
+                raise jobs.Failure(again.stdout + again.stderr)
 
     def nodes_are_called_as_in_the_hostfile(self):
         """In what a run explains, in its profile, and in questions about it; by

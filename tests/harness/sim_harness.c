@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One queue holds everything that will happen: frames under way and timers, in a
-// binary heap by time, and by number of order where times are equal. sim_step()
-// takes the first, sets the clock to its time and makes it happen; what that
-// sends or sets goes back into the queue. Time stands still meanwhile.
+// One queue (simulate/events.h) holds everything that will happen: frames under way and
+// timers. sim_step() takes the first and makes it happen.
 //
 // Nothing but the seed and the calls decides what happens: no address, no clock,
 // no order of hash tables. The hash over all events proves it: of the event's
@@ -25,20 +23,16 @@
 #include "base/ensure.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/random.h"
-#include "base/vector.h"
 #include "net/message_equal_test.h"
+#include "simulate/events.h"
 
-struct event {
-    uint64_t time_ns;
-    uint64_t number;     ///< of order
-    sim_timer_fn *timer; ///< NULL: a frame
-    void *owner;         ///< of the timer
-    uint64_t argument;   ///< of the timer
-    uint8_t *frame;      ///< [size]
+// A frame under way.
+struct flight {
+    struct sim *sim;
     uint32_t size;
     node_id from;
     node_id to;
+    uint8_t bytes[]; ///< [size]
 };
 
 struct sim_node {
@@ -51,14 +45,9 @@ struct sim_node {
 
 struct sim {
     struct sim_config config;
-    uint64_t random;
-    uint64_t now_ns;
-    uint64_t n_events; ///< the number of the next
+    struct events events;
     uint64_t n_delivered;
     uint64_t hash;
-    struct event *heap; ///< [n_in_heap], room for n_room
-    size_t n_in_heap;
-    size_t n_room;
     uint64_t *last_ns;       ///< [n_nodes * n_nodes] of the latest message
     struct sim_node nodes[]; ///< [n_nodes]
 };
@@ -67,15 +56,7 @@ struct sim {
 
 uint64_t sim_random(struct sim *sim, uint64_t bound)
 {
-    uint64_t unfair;
-    uint64_t x;
-
-    ensure(bound > 0);
-    unfair = -bound % bound; // 2^64 mod bound
-    do {
-        x = random_next(&sim->random);
-    } while (x < unfair);
-    return x % bound;
+    return events_random(&sim->events, bound);
 }
 
 static void hash_number(struct sim *sim, uint64_t number)
@@ -87,89 +68,43 @@ static void hash_number(struct sim *sim, uint64_t number)
     sim->hash = hash_bytes(sim->hash, bytes, sizeof bytes);
 }
 
+static void deliver(void *owner, uint64_t argument);
+
 static void hash_event(struct sim *sim, const struct event *event)
 {
+    const struct flight *flight = event->owner;
+
     hash_number(sim, event->time_ns);
-    if (event->timer != NULL) {
+    if (event->happen != deliver) {
         hash_number(sim, event->argument);
         return;
     }
-    hash_number(sim, (uint64_t)event->from << 16 | event->to);
-    sim->hash = hash_bytes(sim->hash, event->frame, event->size);
-}
-
-// ---- the heap ----
-
-static int is_before(const struct event *a, const struct event *b)
-{
-    return a->time_ns < b->time_ns ||
-           (a->time_ns == b->time_ns && a->number < b->number);
-}
-
-static void swap_events(struct event *a, struct event *b)
-{
-    struct event other = *a;
-
-    *a = *b;
-    *b = other;
-}
-
-static void push_event(struct sim *sim, const struct event *event)
-{
-    size_t at = sim->n_in_heap++;
-
-    vector_reserve(sim->heap, sim->n_room, at + 1);
-    sim->heap[at] = *event;
-    while (at > 0 && is_before(&sim->heap[at], &sim->heap[(at - 1) / 2])) {
-        swap_events(&sim->heap[at], &sim->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-}
-
-static struct event pop_event(struct sim *sim)
-{
-    struct event first = sim->heap[0];
-    size_t n = --sim->n_in_heap;
-    size_t at = 0;
-
-    sim->heap[0] = sim->heap[n];
-    for (;;) {
-        size_t child = 2 * at + 1;
-
-        if (child + 1 < n &&
-            is_before(&sim->heap[child + 1], &sim->heap[child])) {
-            child++;
-        }
-        if (child >= n || !is_before(&sim->heap[child], &sim->heap[at])) {
-            return first;
-        }
-        swap_events(&sim->heap[child], &sim->heap[at]);
-        at = child;
-    }
+    hash_number(sim, (uint64_t)flight->from << 16 | flight->to);
+    sim->hash = hash_bytes(sim->hash, flight->bytes, flight->size);
 }
 
 // ---- sending ----
 
-static uint8_t *encode_and_check(const struct message *message, uint32_t *size)
+static struct flight *encode_and_check(const struct message *message)
 {
     uint8_t header[MESSAGE_HEADER_MAX];
     uint32_t header_size = message_encode_header(message, header);
     struct message decoded;
-    uint8_t *frame;
+    struct flight *flight;
 
     ensure(message->body_size <= MESSAGE_BODY_MAX);
-    *size = header_size + message->body_size;
-    frame = malloc(*size);
-    if (frame == NULL) {
+    flight = malloc(sizeof *flight + header_size + message->body_size);
+    if (flight == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for a simulated message");
     }
-    memcpy(frame, header, header_size);
+    flight->size = header_size + message->body_size;
+    memcpy(flight->bytes, header, header_size);
     if (message->body_size > 0) {
-        memcpy(frame + header_size, message->body, message->body_size);
+        memcpy(flight->bytes + header_size, message->body, message->body_size);
     }
-    ensure(message_decode(frame, *size, &decoded) == TM_OK);
+    ensure(message_decode(flight->bytes, flight->size, &decoded) == TM_OK);
     ensure(message_is_equal(message, &decoded));
-    return frame;
+    return flight;
 }
 
 static uint64_t arrival_ns(struct sim *sim, node_id from, node_id to)
@@ -177,8 +112,8 @@ static uint64_t arrival_ns(struct sim *sim, node_id from, node_id to)
     const struct sim_config *config = &sim->config;
     uint64_t *last_ns = &sim->last_ns[from * config->n_nodes + to];
     uint64_t spread_ns = config->delay_max_ns - config->delay_min_ns;
-    uint64_t time_ns =
-        sim->now_ns + config->delay_min_ns + sim_random(sim, spread_ns + 1);
+    uint64_t time_ns = sim->events.now_ns + config->delay_min_ns +
+                       sim_random(sim, spread_ns + 1);
 
     if (time_ns < *last_ns) {
         time_ns = *last_ns; // I1
@@ -191,67 +126,63 @@ static void send_from(void *owner, node_id to, const struct message *message)
 {
     struct sim_node *node = owner;
     struct sim *sim = node->sim;
-    struct event event = {
-        .number = sim->n_events++,
-        .from = node->port.self,
-        .to = to,
-    };
+    struct flight *flight = encode_and_check(message);
 
     ensure(to < sim->config.n_nodes);
-    event.frame = encode_and_check(message, &event.size);
-    event.time_ns = arrival_ns(sim, event.from, to);
-    push_event(sim, &event);
+    flight->sim = sim;
+    flight->from = node->port.self;
+    flight->to = to;
+    events_at(&sim->events, arrival_ns(sim, flight->from, to), deliver, flight,
+              0);
 }
 
 static uint64_t now_of(void *owner)
 {
     const struct sim_node *node = owner;
 
-    return node->sim->now_ns;
+    return node->sim->events.now_ns;
 }
 
 void sim_after(struct sim *sim, uint64_t delay_ns, sim_timer_fn *fn,
                void *owner, uint64_t argument)
 {
-    const struct event event = {
-        .time_ns = sim->now_ns + delay_ns,
-        .number = sim->n_events++,
-        .timer = fn,
-        .owner = owner,
-        .argument = argument,
-    };
-
-    ensure(fn != NULL);
-    push_event(sim, &event);
+    events_at(&sim->events, sim->events.now_ns + delay_ns, fn, owner, argument);
 }
 
 // ---- happening ----
 
-static void deliver(struct sim *sim, const struct event *event)
+static void deliver(void *owner, uint64_t argument)
 {
-    struct sim_node *node = &sim->nodes[event->to];
+    struct flight *flight = owner;
+    struct sim *sim = flight->sim;
+    struct sim_node *node = &sim->nodes[flight->to];
     struct message message;
 
+    (void)argument;
     ensure(node->receive != NULL);
     if (sim_random(sim, 1000000) < sim->config.pause_ppm) {
-        node->paused_until_ns = sim->now_ns + sim->config.pause_ns;
+        node->paused_until_ns = sim->events.now_ns + sim->config.pause_ns;
     }
-    ensure(message_decode(event->frame, event->size, &message) == TM_OK);
+    ensure(message_decode(flight->bytes, flight->size, &message) == TM_OK);
     sim->n_delivered++;
-    node->receive(node->owner, event->from, &message);
-    free(event->frame);
+    node->receive(node->owner, flight->from, &message);
+    free(flight);
 }
 
 /** @return 1 if the event's node pauses, and the event is back in the queue */
-static int is_put_off(struct sim *sim, struct event *event)
+static int is_put_off(struct sim *sim, const struct event *event)
 {
-    const struct sim_node *node = &sim->nodes[event->to];
+    const struct flight *flight = event->owner;
+    const struct sim_node *node;
 
-    if (event->timer != NULL || event->time_ns >= node->paused_until_ns) {
+    if (event->happen != deliver) {
         return 0;
     }
-    event->time_ns = node->paused_until_ns;
-    push_event(sim, event);
+    node = &sim->nodes[flight->to];
+    if (event->time_ns >= node->paused_until_ns) {
+        return 0;
+    }
+    events_put_off(&sim->events, event, node->paused_until_ns);
     return 1;
 }
 
@@ -260,19 +191,14 @@ int sim_step(struct sim *sim)
     struct event event;
 
     do {
-        if (sim->n_in_heap == 0) {
+        if (!events_take(&sim->events, &event)) {
             return 0;
         }
-        event = pop_event(sim);
     } while (is_put_off(sim, &event));
-    ensure(event.time_ns >= sim->now_ns); // I2
-    sim->now_ns = event.time_ns;
+    ensure(event.time_ns >= sim->events.now_ns); // I2
+    sim->events.now_ns = event.time_ns;
     hash_event(sim, &event);
-    if (event.timer != NULL) {
-        event.timer(event.owner, event.argument);
-    } else {
-        deliver(sim, &event);
-    }
+    event.happen(event.owner, event.argument);
     return 1;
 }
 
@@ -307,7 +233,7 @@ struct sim *sim_new(const struct sim_config *config)
         return NULL;
     }
     sim->config = *config;
-    sim->random = config->seed;
+    events_init(&sim->events, config->seed);
     sim->hash = HASH_START;
     for (unsigned i = 0; i < n; i++) {
         init_node(sim, (node_id)i);
@@ -317,13 +243,17 @@ struct sim *sim_new(const struct sim_config *config)
 
 void sim_free(struct sim *sim)
 {
+    struct event event;
+
     if (sim == NULL) {
         return;
     }
-    for (size_t i = 0; i < sim->n_in_heap; i++) {
-        free(sim->heap[i].frame);
+    while (events_take(&sim->events, &event)) {
+        if (event.happen == deliver) {
+            free(event.owner);
+        }
     }
-    free(sim->heap);
+    events_release(&sim->events);
     free(sim->last_ns);
     free(sim);
 }
@@ -344,7 +274,7 @@ struct port *sim_port(struct sim *sim, node_id node)
 
 uint64_t sim_now_ns(const struct sim *sim)
 {
-    return sim->now_ns;
+    return sim->events.now_ns;
 }
 
 uint64_t sim_n_delivered(const struct sim *sim)

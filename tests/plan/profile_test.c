@@ -108,6 +108,51 @@ static void what_is_read_is_what_was_written_to_the_last_bit(void **state)
     }
 }
 
+static void a_script_is_read_as_it_was_written(void **state)
+{
+    struct profile_block blocks[] = {{3, 5}, {8, 100}};
+    struct profile_run runs[] = {{3, 2, USE_READ, 0},
+                                 {7, 30, USE_READ | USE_WRITE, 4096},
+                                 {107, 1, USE_WRITE, 0}};
+    struct profile profile;
+    struct profile again;
+    char error[256];
+    char *text;
+
+    (void)state;
+    profile_draw(&profile);
+    uint32_t first[2][64] = {{0}};
+    struct profile_round rounds[] = {{4, first[0], runs}, {7, first[1], runs}};
+    assert_true(profile.view.n_threads < 63);
+    for (uint32_t i = 1; i <= profile.view.n_threads; i++) {
+        first[0][i] = 2;
+        first[1][i] = i < profile.view.n_threads ? 0 : 3;
+    }
+    profile.script =
+        (struct profile_script){"sequential", 3, 2, blocks, 2, rounds};
+    text = text_of(&profile);
+    if (read_text(text, strlen(text), &again, error, sizeof error) != TM_OK) {
+        fail_msg("%s", error);
+    }
+    assert_string_equal(again.script.protocol, "sequential");
+    assert_int_equal(again.script.n_barriers, 3);
+    assert_memory_equal(again.script.blocks, blocks, sizeof blocks);
+    for (unsigned r = 0; r < 2; r++) {
+        assert_int_equal(again.script.rounds[r].iteration, rounds[r].iteration);
+        expect_same(again.script.rounds[r].first, first[r],
+                    (profile.view.n_threads + 1) * sizeof(uint32_t));
+        for (uint32_t k = 0; k < first[r][profile.view.n_threads]; k++) {
+            assert_int_equal(again.script.rounds[r].runs[k].page, runs[k].page);
+            assert_int_equal(again.script.rounds[r].runs[k].flags,
+                             runs[k].flags);
+        }
+    }
+    free(text);
+    profile.script = (struct profile_script){0};
+    profile_release(&profile);
+    profile_release(&again);
+}
+
 // ---- refused ----
 
 /** A profile with everything in it, as text. */
@@ -399,10 +444,11 @@ static void a_refusal_of_lists_says_which_element(void **state)
                    "f: node_of[0]: is 1; allowed: 0 to 0, whole");
     expect_refusal("\"node_of\": [0]", "\"node_of\": [0,0]",
                    "f: node_of: has 2 elements; must have 1");
-    expect_refusal("\"nodes\": [", "\"nodes\": [], \"comment2\": [",
-                   "f: 'comment2' is not known; known are: teamster_profile "
-                   "comment teamster program iteration page_bytes unit_speed "
-                   "nodes group_pages threads node_of model measured decision");
+    expect_refusal(
+        "\"nodes\": [", "\"nodes\": [], \"comment2\": [",
+        "f: 'comment2' is not known; known are: teamster_profile "
+        "comment teamster program iteration page_bytes unit_speed "
+        "nodes group_pages threads node_of model measured decision script");
 }
 
 static void a_refusal_of_words_and_syntax_says_what_is_known(void **state)
@@ -456,6 +502,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read_is_what_was_written_to_the_last_bit),
+        cmocka_unit_test(a_script_is_read_as_it_was_written),
         cmocka_unit_test(a_file_that_was_cut_is_refused_at_every_length),
         cmocka_unit_test(changed_bytes_are_refused_or_harmless),
         cmocka_unit_test(every_value_of_another_type_is_refused),
