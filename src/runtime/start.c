@@ -36,6 +36,7 @@
 #include "runtime/starting_threads.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
+#include "runtime/unchanged.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -280,7 +281,8 @@ static int holds_lock(void *owner, uint64_t key, uint64_t thread, int is_write)
     return sync_holds(node->sync, key, thread, is_write);
 }
 
-static void open_machines(struct node *node)
+// @param n_flags  pages of variables that are sequential: engine_add_globals()
+static void open_machines(struct node *node, page_no n_flags)
 {
     struct sync_ops ops = {
         .owner = node,
@@ -311,7 +313,7 @@ static void open_machines(struct node *node)
         .arena_size = ult_arena_size(node->options.stack_size,
                                      node->options.max_threads + 1),
         .n_slots = node->options.max_threads + 1,
-        .resumable_signal = node->fault_source->signal,
+        .has_alternate_stacks = trap_is_off_stacks(),
         .share = node->options.share,
         .is_slow_by_kernel = node->options.emulate_by == EMULATE_BY_CGROUP,
         .owner = node,
@@ -337,7 +339,7 @@ static void open_machines(struct node *node)
     engine_set_patience(node->engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
                                           node->options.peer_timeout);
     parts_open(node);
-    engine_add_globals(node->engine);
+    engine_add_globals(node->engine, n_flags);
     must(ult_open(&node->ult, &config), "threads");
 }
 
@@ -538,15 +540,12 @@ __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
     }
 }
 
-tm_status tm_init_program(int *argc, char ***argv,
-                          const struct tm_program *program)
+static tm_status start_node(const struct tm_program *program, page_no n_flags)
 {
     struct node *const node = &this_node;
     struct node_card *own;
     uint64_t canary;
 
-    (void)argc;
-    (void)argv;
     if (node_step(node) != RUNTIME_NONE) {
         log_error("tm_init() for the second time");
         return TM_ESTATE;
@@ -558,7 +557,7 @@ tm_status tm_init_program(int *argc, char ***argv,
     own = new_card();
     read_settings(node);
     open_memory(node, program);
-    open_machines(node);
+    open_machines(node, n_flags);
     if (node_may_have_others(node)) {
         argument_open(&node->arguments, &node->space, node->ult,
                       &node->main_stack);
@@ -569,4 +568,32 @@ tm_status tm_init_program(int *argc, char ***argv,
     }
     become_main(node);
     return TM_OK;
+}
+
+tm_status tm_init_program(int *argc, char ***argv,
+                          const struct tm_program *program)
+{
+    (void)argc;
+    (void)argv;
+    return start_node(program, 0);
+}
+
+// Its threads run on shared memory, so signals have stacks of their own.
+tm_status tm_init_unchanged(const struct tm_program *program,
+                            const char *flags_end)
+{
+    trap_keep_off_stacks();
+    return start_node(program,
+                      (page_no)(flags_end - program->shared_start) /
+                          TM_PAGE_SIZE);
+}
+
+int tm_is_shared_block(const void *address)
+{
+    struct node *const node = &this_node;
+    page_no page;
+
+    return node_step(node) != RUNTIME_NONE &&
+           space_find(&node->space, address, &page) &&
+           page >= node->space.heap_page;
 }

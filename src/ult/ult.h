@@ -25,8 +25,7 @@ struct ult_config {
     size_t stack_size;     ///< bytes of a thread, whole pages, >= 64 KiB
     size_t arena_size;     ///< bytes of a thread, whole pages; 0: it has none
     unsigned n_slots;      ///< the most threads at one time
-    int resumable_signal;  ///< as for trap_install(); SIGSEGV: give each thread
-                           ///< an alternate stack
+    int has_alternate_stacks; ///< each thread needs one: trap_is_off_stacks()
     double share;          ///< of a processor that a worker gets, 0 to 1, to
                            ///< emulate a slower one; 0: all of it
     int is_slow_by_kernel; ///< it has no more than that share anyway

@@ -28,7 +28,6 @@
 // that has been charged before, so errors do not add up, and time in which the
 // kernel ran somebody else is not counted. A worker that emulates a slower
 // processor (duty.c) charges what that one would have taken.
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -194,7 +193,7 @@ static void arm_alternate_stack(const struct worker *worker,
     char *low;
     size_t size;
 
-    if (system->config.resumable_signal != SIGSEGV) {
+    if (!system->config.has_alternate_stacks) {
         return;
     }
     low = stack_slot_alternate_low(system, thread->slot);
