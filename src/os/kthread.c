@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <unistd.h>
 
 #include "base/ensure.h"
 #include "base/log.h"
@@ -119,4 +120,9 @@ void kthread_stack(char **low, size_t *size)
     ensure(pthread_attr_getstack(&attributes, &address, size) == 0);
     pthread_attr_destroy(&attributes);
     *low = address;
+}
+
+int kthread_id(void)
+{
+    return gettid();
 }

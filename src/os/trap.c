@@ -325,6 +325,43 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
     return unblock();
 }
 
+static void (*_Atomic switch_fn)(const struct trap *trap);
+
+static void handle_switch(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    const ucontext_t *state = context;
+    const greg_t *registers = state->uc_mcontext.gregs;
+    const struct trap trap = {
+        .signal = signal,
+        .code = info->si_code,
+        .pc = (uintptr_t)registers[REG_RIP],
+        .sp = (uintptr_t)registers[REG_RSP],
+        .fp = (uintptr_t)registers[REG_RBP],
+        .ucontext = context,
+    };
+
+    switch_fn(&trap);
+    errno = saved_errno;
+}
+
+tm_status trap_install_switch(int signal, void (*fn)(const struct trap *trap))
+{
+    const struct kernel_sigaction action = {
+        .handler.with_info = handle_switch,
+        .flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART |
+                 KERNEL_SA_RESTORER,
+        .restorer = trap_return,
+    };
+
+    switch_fn = fn;
+    if (set_action(signal, &action, NULL) != 0) {
+        log_error("cannot handle signal %d: %m", signal);
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
+}
+
 tm_status trap_thread_open(void)
 {
     stack_t stack;

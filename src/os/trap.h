@@ -50,6 +50,11 @@ int trap_is_off_stacks(void);
  * interpose. */
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
 
+/** Have a signal call a function that may switch threads, on the alternate stack of the
+ * thread. After trap_install(), with trap_is_off_stacks().
+ * @return TM_OK, TM_ESYSTEM (logged) */
+tm_status trap_install_switch(int signal, void (*fn)(const struct trap *trap));
+
 /** sigaction() of the program, for the signals above: what it asks for is kept,
  * not given to the kernel, and done when a trap is none of ours.
  * @param action, before  as of sigaction(); either may be NULL

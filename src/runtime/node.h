@@ -98,6 +98,7 @@ struct node {
     uint64_t n_to_self; ///< messages to this node that were sent ...
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
+    int is_unchanged; ///< the program: unchanged.h
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;

@@ -37,6 +37,7 @@
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
 #include "runtime/unchanged.h"
+#include "ult/slice.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -467,6 +468,13 @@ static void warn_of_trust(struct node *node)
     }
 }
 
+// The program's own code, on its own stack: what the front end does for it is on the
+// other one.
+static int may_switch_at(uintptr_t pc, uintptr_t sp)
+{
+    return image_is_program_text(pc) && tm_is_shared_block((void *)sp);
+}
+
 static void go(struct node *node)
 {
     // One that joins sends nothing that counts before it is a member: should it
@@ -483,6 +491,9 @@ static void go(struct node *node)
     polling_start(node);
     must(service_start(node, finish_now), "the service thread");
     must(ult_start_workers(node->ult), "workers");
+    if (node->is_unchanged) {
+        must(slice_start(node->ult, may_switch_at), "slices");
+    }
     node_enter(node);
     if (has_others) {
         must(capacity_begin_costs(node), "the observer");
@@ -582,6 +593,7 @@ tm_status tm_init_program(int *argc, char ***argv,
 tm_status tm_init_unchanged(const struct tm_program *program,
                             const char *flags_end)
 {
+    this_node.is_unchanged = 1;
     trap_keep_off_stacks();
     return start_node(program,
                       (page_no)(flags_end - program->shared_start) /

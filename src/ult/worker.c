@@ -53,6 +53,9 @@ REAL_CALL void worker_set_self(struct worker *worker)
 {
     __asm__ volatile("" ::: "memory");
     self = worker;
+    if (worker != NULL) {
+        worker->kernel_id = kthread_id();
+    }
 }
 
 static void calibrate(struct worker *worker)
@@ -244,6 +247,8 @@ static void run(struct worker *worker, struct ult *thread)
         duty_begin(&worker->duty);
     }
     arm_alternate_stack(worker, thread);
+    atomic_store_explicit(&worker->n_runs, worker->n_runs + 1,
+                          memory_order_relaxed);
     worker->current = thread;
     sanitize_leave(&worker->fiber, &thread->fiber);
     transfer = context_jump(thread->context, NULL);
