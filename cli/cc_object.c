@@ -10,7 +10,7 @@
 //   writable, larger, zeros                           tm_zeros
 //   .init_array, .fini_array                          tm_begin, tm_end
 //   constants with addresses (.data.rel.ro)           stays
-//   thread-local                                      stays; refused when linking
+//   thread-local                                      stays: frontend/locals.c
 //
 // Each object gets a mark, by which others are told apart when the program is linked.
 #include "cc.h"
@@ -226,7 +226,6 @@ static const Elf64_Shdr *find_symbols(const struct object *object)
 struct findings {
     int has_mark;
     const char *refused; ///< the name of a call that cannot be had
-    const char *local;   ///< the name of a thread-local variable
 };
 
 static void look_at_symbol(struct findings *findings, const Elf64_Sym *symbol,
@@ -235,9 +234,6 @@ static void look_at_symbol(struct findings *findings, const Elf64_Sym *symbol,
     findings->has_mark |= strcmp(name, MARK) == 0;
     if (symbol->st_shndx == SHN_UNDEF && begins_with(name, REFUSED)) {
         findings->refused = name + strlen(REFUSED);
-    }
-    if (symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_TLS) {
-        findings->local = name;
     }
 }
 
@@ -268,13 +264,6 @@ static int judge(const struct object *object)
                 "teamster: %s was not compiled by `teamster cc`, so its "
                 "variables would not be shared: compile it again\n",
                 object->name);
-        return 1;
-    }
-    if (findings.local != NULL) {
-        fprintf(stderr,
-                "teamster: %s: the thread-local variable '%s' cannot be had: "
-                "use pthread_getspecific()\n",
-                object->name, findings.local);
         return 1;
     }
     if (findings.refused != NULL) {

@@ -246,3 +246,22 @@ void abort_guard(char *guard)
 {
     (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
 }
+
+// ---- exceptions: one may be thrown on one node and caught on another (std::future)
+
+enum { HEADER = 128 }; // what the library keeps before an exception
+
+void *allocate_exception(size_t size) NAMED("__cxa_allocate_exception");
+void *allocate_exception(size_t size)
+{
+    char *block = new_or_end(size + HEADER, 16);
+
+    memset(block, 0, size + HEADER);
+    return block + HEADER;
+}
+
+void free_exception(void *exception) NAMED("__cxa_free_exception");
+void free_exception(void *exception)
+{
+    front_free((char *)exception - HEADER);
+}

@@ -39,6 +39,8 @@ struct front_thread {
     void *result;
     void **values;    ///< of keys: keys.c; shared
     struct front_cleanup *cleanups; ///< threads.c
+    struct front_destructor *destructors; ///< locals.c
+    char *locals; ///< the thread's own values of variables that belong to workers
     int is_main;
 };
 
@@ -81,9 +83,6 @@ _Noreturn void front_fatal(const char *format, ...)
 
 // ---- stack.c
 
-/** Open what front_thread() needs. On the root, after tm_init_unchanged(). */
-void front_open(void);
-
 /** Stacks of threads that name none. */
 #define FRONT_STACK_SIZE ((size_t)1 << 20)
 #define FRONT_MAIN_STACK_SIZE ((size_t)8 << 20)
@@ -95,6 +94,19 @@ void *front_run(struct front_thread *thread, size_t stack_size,
 
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
+
+// ---- locals.c
+
+/** Thread-local variables of the program and the C++ library: bytes that each thread has
+ * of them; setting them as for a new thread; the library's calls at each switch. */
+size_t front_locals_size(void);
+void front_locals_begin(void);
+void front_locals_leave(void);
+void front_locals_arrive(void);
+
+/** Are there variables of the program's own? Then its threads must stay where they are: it
+ * may keep an address of one. */
+int front_has_locals(void);
 
 // ---- allocate.c
 
@@ -110,7 +122,8 @@ _Noreturn void front_thread_exit(struct front_thread *thread, void *result);
 /** What runs in a thread of the program: its function, then what its end brings. */
 void *front_thread_body(struct front_thread *thread);
 
-/** Call keys' destructors. In the program's context. */
+/** Call destructors of thread-local variables, then keys'. In the program's context. */
+void front_locals_end(void);
 void front_keys_end(void);
 
 /** All that main() has promised to be called at the end. In the program's context. */

@@ -121,6 +121,7 @@ static long end_program(int status)
 
 void front_exit(int status)
 {
+    front_locals_end();
     for (struct promise *promise = take_promise(); promise != NULL;
          promise = take_promise()) {
         promise->function(promise->argument);
@@ -218,7 +219,6 @@ static void begin_program(int argc, char **argv)
     const tm_thread_attr attr = {
         .name = "main", .placement = TM_ON_NODE, .node = 0};
 
-    front_open();
     copy_arguments(argc, argv);
     if (tm_sem_init(&ended, 0) != TM_OK || tm_sem_init(&never, 0) != TM_OK ||
         tm_thread_create(NULL, &attr, begin_main, NULL) != TM_OK) {
@@ -240,8 +240,10 @@ int main(int argc, char **argv)
     if (make_streams != NULL) {
         make_streams(streams);
     }
-    setenv("TEAMSTER_MOVE_AT", "barriers", 0);
-    if (tm_init_unchanged(&variables, tmf_flags_end) != TM_OK) {
+    setenv("TEAMSTER_MOVE_AT", front_has_locals() ? "iterations" : "barriers",
+           front_has_locals());
+    if (tm_init_unchanged(&variables, tmf_flags_end, front_locals_leave,
+                          front_locals_arrive) != TM_OK) {
         return 70;
     }
     if (refused != NULL) {

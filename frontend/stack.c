@@ -18,10 +18,6 @@
 
 enum { PAGE = 4096, KEPT_MAX = 64 };
 
-static TM_SHARED struct {
-    tm_key thread; // a thread's struct front_thread
-} keys;
-
 // Stacks of threads that have ended here, of this node only.
 static struct {
     pthread_mutex_t mutex;
@@ -99,7 +95,7 @@ int front_is_program(void)
 
 struct front_thread *front_thread(void)
 {
-    return tm_key_get(keys.thread);
+    return tm_thread_front();
 }
 
 long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
@@ -111,16 +107,6 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
         return direct(a, b, c, d);
     }
     return front_jump(front_thread()->private_sp, function, a, b, c, d);
-}
-
-void front_open(void)
-{
-    tm_key key;
-
-    if (tm_key_create(&key, NULL) != TM_OK) {
-        front_fatal("cannot start: no key is left");
-    }
-    keys.thread = key;
 }
 
 static char *take_kept(size_t size)
@@ -169,14 +155,21 @@ static char *take_stack(size_t size)
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *))
 {
+    char locals[front_locals_size()];
+    void *result;
+
     thread->stack_size = (stack_size + PAGE - 1) / PAGE * PAGE;
     thread->stack = take_stack(thread->stack_size);
-    if (tm_key_set(keys.thread, thread) != TM_OK) {
+    thread->locals = locals;
+    if (tm_thread_set_front(thread) != TM_OK) {
         front_fatal("no memory for a thread");
     }
-    return front_switch(&thread->private_sp,
-                        thread->stack + thread->stack_size - 64, function,
-                        thread);
+    front_locals_begin();
+    result = front_switch(&thread->private_sp,
+                          thread->stack + thread->stack_size - 64, function,
+                          thread);
+    (void)!tm_thread_set_front(NULL);
+    return result;
 }
 
 void front_leave_stack(struct front_thread *thread)

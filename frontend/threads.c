@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/unchanged.h"
+
 /** What a new thread is told, in shared memory. */
 struct beginning {
     void *(*start)(void *);
@@ -34,6 +36,7 @@ void front_thread_exit(struct front_thread *thread, void *result)
         front_main_gone();
     }
     front_leave_stack(thread);
+    (void)!tm_thread_set_front(NULL);
     tm_thread_exit(result);
 }
 
@@ -41,6 +44,7 @@ void *front_thread_body(struct front_thread *thread)
 {
     void *result = thread->start(thread->argument);
 
+    front_locals_end();
     front_keys_end();
     return result;
 }
@@ -63,6 +67,7 @@ static void *begin_thread(void *argument)
 
 static _Noreturn void end_calling_thread(void *result)
 {
+    front_locals_end();
     front_keys_end();
     FRONT_2(front_thread_exit, front_thread(), result);
     abort();

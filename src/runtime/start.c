@@ -342,6 +342,7 @@ static void open_machines(struct node *node, page_no n_flags)
     parts_open(node);
     engine_add_globals(node->engine, n_flags);
     must(ult_open(&node->ult, &config), "threads");
+    ult_follow_switches(node->ult, node->leave, node->arrive);
 }
 
 // Before anything is loaded (PMIx, the transport): that lies where it likes, no
@@ -591,9 +592,12 @@ tm_status tm_init_program(int *argc, char ***argv,
 
 // Its threads run on shared memory, so signals have stacks of their own.
 tm_status tm_init_unchanged(const struct tm_program *program,
-                            const char *flags_end)
+                            const char *flags_end, void (*leave)(void),
+                            void (*arrive)(void))
 {
     this_node.is_unchanged = 1;
+    this_node.leave = leave;
+    this_node.arrive = arrive;
     trap_keep_off_stacks();
     return start_node(program,
                       (page_no)(flags_end - program->shared_start) /

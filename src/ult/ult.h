@@ -137,6 +137,12 @@ void ult_pay(void);
 /** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
 
+/** Have functions called on each thread's stack, before another one runs and when it goes
+ * on, for what belongs to the kernel thread and is to be the thread's. They touch private
+ * memory only, and do not switch. Before threads run. */
+void ult_follow_switches(struct ult_system *system, void (*leave)(void),
+                         void (*arrive)(void));
+
 /** From now on, of threads of a worker that are made runnable at one time, who was
  * last is first; or as usual again. Threads that meet at a barrier, again and again,
  * then run forwards and backwards in turn, if who passes it without parking does not

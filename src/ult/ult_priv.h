@@ -104,6 +104,8 @@ struct ult_system {
     uint64_t opened_tsc;
     struct gate gate;
     struct awake *_Atomic awake; // while slow nodes are emulated
+    void (*leave)(void);         // ult_follow_switches()
+    void (*arrive)(void);
     int has_slicer;              // slice.c
     pthread_t slicer;
 

@@ -262,6 +262,9 @@ static REAL_CALL void arrive(struct context_transfer transfer)
 
     sanitize_arrive(&worker->current->fiber);
     worker->context = transfer.from;
+    if (worker->system->arrive != NULL) {
+        worker->system->arrive();
+    }
 }
 
 REAL_CALL void worker_leave(enum switch_reason reason,
@@ -274,6 +277,9 @@ REAL_CALL void worker_leave(enum switch_reason reason,
     worker->reason = reason;
     worker->action = action;
     worker->action_owner = owner;
+    if (worker->system->leave != NULL) {
+        worker->system->leave();
+    }
     sanitize_leave(reason == REASON_EXIT ? NULL : &thread->fiber,
                    &worker->fiber);
     arrive(context_jump(worker->context, NULL)); // I2
