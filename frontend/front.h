@@ -41,6 +41,7 @@ struct front_thread {
     struct front_cleanup *cleanups; ///< threads.c
     struct front_destructor *destructors; ///< locals.c
     char *locals; ///< the thread's own values of variables that belong to workers
+    struct member *member; ///< openmp.c
     int is_main;
 };
 
