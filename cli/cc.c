@@ -97,8 +97,9 @@ static int find_files(struct driver *driver)
 
     if (!find_file(driver->folder, fronts, "libteamster_front.a") ||
         !find_file(driver->library, libraries, "libteamster.so")) {
-        fprintf(stderr, "teamster: the front end for programs is not installed: "
-                        "libteamster_front.a and libteamster.so\n");
+        fprintf(stderr,
+                "teamster: the front end for programs is not installed: "
+                "libteamster_front.a and libteamster.so\n");
         return 0;
     }
     snprintf(driver->symbols, sizeof driver->symbols, "%s/symbols",
@@ -218,8 +219,8 @@ static void add_flags(const struct driver *driver, struct words *command)
 }
 
 // Dependencies are named for the output, which is not where the user has it.
-static void add_dependencies(const struct driver *driver,
-                             struct words *command, const char *stem)
+static void add_dependencies(const struct driver *driver, struct words *command,
+                             const char *stem)
 {
     char name[NAME_MAX + 3];
 
@@ -249,8 +250,9 @@ static int has_copyin(const struct driver *driver, const char *path)
         fclose(file);
     }
     if (found) {
-        fprintf(stderr, "teamster: %s: OpenMP's copyin cannot be had on several "
-                        "nodes: use firstprivate\n",
+        fprintf(stderr,
+                "teamster: %s: OpenMP's copyin cannot be had on several "
+                "nodes: use firstprivate\n",
                 path);
     }
     return found;
@@ -306,9 +308,9 @@ static int compile_all(struct driver *driver)
         }
         stem_of(argument->text, stem, sizeof stem);
         snprintf(object, sizeof object, "%s.o", stem);
-        exit_code = compile(driver, argument,
-                            arguments->output != NULL ? arguments->output
-                                                      : object);
+        exit_code =
+            compile(driver, argument,
+                    arguments->output != NULL ? arguments->output : object);
     }
     return exit_code;
 }
@@ -341,9 +343,8 @@ static int add_linked(struct driver *driver, struct words *command)
             exit_code = compile_for_link(driver, i, command);
             break;
         case CC_LINKED:
-            exit_code = argument->text[0] != '-'
-                            ? cc_check_object(argument->text)
-                            : 0;
+            exit_code =
+                argument->text[0] != '-' ? cc_check_object(argument->text) : 0;
             words_add(command, argument->text);
             break;
         case CC_FLAG:
@@ -456,11 +457,20 @@ static int drive(struct driver *driver, int argc, char **argv)
     return exit_code;
 }
 
+static int asks_for_help(int argc, char **argv)
+{
+    return argc == 2 && strcmp(argv[1], "--help") == 0;
+}
+
 int command_cc(int argc, char **argv)
 {
     const char *own = getenv("TEAMSTER_CC");
     struct driver driver = {.compiler = own != NULL ? own : "gcc"};
 
+    if (asks_for_help(argc, argv)) {
+        cc_print_help();
+        return 0;
+    }
     return drive(&driver, argc, argv);
 }
 
@@ -469,24 +479,34 @@ int command_cxx(int argc, char **argv)
     const char *own = getenv("TEAMSTER_CXX");
     struct driver driver = {.compiler = own != NULL ? own : "g++"};
 
+    if (asks_for_help(argc, argv)) {
+        cc_print_help();
+        return 0;
+    }
     return drive(&driver, argc, argv);
 }
 
 void cc_print_help(void)
 {
-    puts("Usage: teamster cc  [OPTION OF THE COMPILER]... FILE...\n"
-         "       teamster c++ [OPTION OF THE COMPILER]... FILE...\n"
-         "\n"
-         "Takes the place of the compiler for programs with POSIX threads, C11 or\n"
-         "C++ threads that were not written for Teamster:\n"
-         "\n"
-         "  make CC=\"teamster cc\" CXX=\"teamster c++\"\n"
-         "  teamster run -n 4 ./program\n"
-         "\n"
-         "All objects of the program must be compiled so. The program also runs\n"
-         "alone. What works, what is slow and what is refused is in\n"
-         "unchanged-programs.md of the documents.\n"
-         "\n"
-         "Variables: TEAMSTER_CC, TEAMSTER_CXX and TEAMSTER_OBJCOPY name the\n"
-         "compilers and objcopy (gcc, g++, objcopy).");
+    puts(
+        "Usage: teamster cc [OPTION]... FILE...\n"
+        "\n"
+        "Takes the place of the compiler for programs with POSIX threads, C11 "
+        "threads\n"
+        "or OpenMP that were not written for Teamster. \"teamster c++\" is the "
+        "same for\n"
+        "C++ and its threads. Options and files are those of the compiler.\n"
+        "\n"
+        "  make CC=\"teamster cc\" CXX=\"teamster c++\"\n"
+        "  teamster run -n 4 ./program\n"
+        "\n"
+        "All objects of a program must be compiled so. It also runs alone. "
+        "What "
+        "works,\n"
+        "what is slow and what is refused is in the document "
+        "unchanged-programs.md.\n"
+        "\n"
+        "The variables TEAMSTER_CC, TEAMSTER_CXX and TEAMSTER_OBJCOPY name "
+        "gcc, g++ and\n"
+        "objcopy, if they are to be others.");
 }

@@ -28,9 +28,9 @@ enum cc_task {
 
 /** What is in an argument. */
 enum cc_kind {
-    CC_FLAG,   ///< for compiling and for linking
-    CC_SOURCE, ///< a file to compile
-    CC_LINKED, ///< a file or an option for linking only
+    CC_FLAG,     ///< for compiling and for linking
+    CC_SOURCE,   ///< a file to compile
+    CC_LINKED,   ///< a file or an option for linking only
     CC_LEFT_OUT, ///< for compiling only
 };
 
@@ -42,15 +42,15 @@ struct cc_argument {
 
 struct cc_arguments {
     enum cc_task task;
-    const char *output; ///< of -o, or NULL
+    const char *output;           ///< of -o, or NULL
     struct cc_argument *argument; ///< in order, -o and -c left out
     size_t n;
     size_t n_sources;
     size_t n_objects; ///< files to link
     int has_openmp;
-    int makes_dependencies;   ///< -MD, -MMD
-    int names_dependencies;   ///< -MF
-    const char *refused;      ///< an option that cannot be had, or NULL
+    int makes_dependencies; ///< -MD, -MMD
+    int names_dependencies; ///< -MF
+    const char *refused;    ///< an option that cannot be had, or NULL
     const char *refused_why;
 };
 

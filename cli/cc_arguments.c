@@ -87,8 +87,8 @@ static char *read_text(const char *path)
 
 static void expand_word(struct words *to, const char *word, int depth)
 {
-    char *text = word[0] == '@' && depth < FILES_DEEP ? read_text(word + 1)
-                                                      : NULL;
+    char *text =
+        word[0] == '@' && depth < FILES_DEEP ? read_text(word + 1) : NULL;
     char *part;
 
     if (text == NULL) {
@@ -195,15 +195,19 @@ static const struct option *find_option(const char *word)
 }
 
 static const char *const makes_nothing[] = {
-    "-E",      "-S",           "-M",        "-MM",
-    "-###",    "--version",    "--help",    "-dumpversion",
-    "-dumpmachine", "-dumpfullversion", "-dumpspecs", "-fsyntax-only",
+    "-E",           "-S",
+    "-M",           "-MM",
+    "-###",         "--version",
+    "--help",       "-dumpversion",
+    "-dumpmachine", "-dumpfullversion",
+    "-dumpspecs",   "-fsyntax-only",
     "-r",
 };
 
 static int makes_no_object(const char *word)
 {
-    for (size_t i = 0; i < sizeof makes_nothing / sizeof makes_nothing[0]; i++) {
+    for (size_t i = 0; i < sizeof makes_nothing / sizeof makes_nothing[0];
+         i++) {
         if (strcmp(word, makes_nothing[i]) == 0) {
             return 1;
         }
@@ -243,8 +247,8 @@ static void note_refused(struct cc_arguments *arguments, const char *word)
 // ---- files
 
 static const char *const source_suffixes[] = {
-    "c",  "i",  "cc", "cp",  "cxx", "cpp", "CPP", "c++", "C",   "ii", "s",
-    "S",  "sx", "f",  "for", "f90", "f95", "f03", "f08", "F",   "F90", "FOR",
+    "c", "i",  "cc", "cp",  "cxx", "cpp", "CPP", "c++", "C", "ii",  "s",
+    "S", "sx", "f",  "for", "f90", "f95", "f03", "f08", "F", "F90", "FOR",
 };
 
 static int is_source(const char *path)

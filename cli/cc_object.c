@@ -79,8 +79,7 @@ static int read_object(struct object *object, const char *bytes, size_t size,
 
     if (size < sizeof *header || memcmp(bytes, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_type != ET_REL ||
-        header->e_shoff == 0 ||
-        header->e_shoff + sizeof(Elf64_Shdr) > size) {
+        header->e_shoff == 0 || header->e_shoff + sizeof(Elf64_Shdr) > size) {
         return 0;
     }
     object->name = name;
@@ -90,11 +89,11 @@ static int read_object(struct object *object, const char *bytes, size_t size,
     object->n_sections = header->e_shnum != 0
                              ? header->e_shnum
                              : (unsigned)object->sections[0].sh_size;
-    object->names =
-        bytes + object->sections[header->e_shstrndx == SHN_XINDEX
-                                     ? object->sections[0].sh_link
-                                     : header->e_shstrndx]
-                    .sh_offset;
+    object->names = bytes + object
+                                ->sections[header->e_shstrndx == SHN_XINDEX
+                                               ? object->sections[0].sh_link
+                                               : header->e_shstrndx]
+                                .sh_offset;
     return header->e_shoff + object->n_sections * sizeof(Elf64_Shdr) <= size;
 }
 
@@ -197,7 +196,7 @@ int cc_change_object(const char *path, const char *symbols, int is_racy)
         return 1;
     }
     fd = read_object(&object, image.bytes, image.size, path) ? mkstemp(list)
-                                                              : -1;
+                                                             : -1;
     if (fd < 0) {
         fprintf(stderr, "teamster: %s is no object of x86-64\n", path);
     } else {
@@ -247,7 +246,8 @@ static struct findings look_at_object(const struct object *object)
     if (table == NULL) {
         return findings;
     }
-    symbols = (const Elf64_Sym *)(const void *)(object->bytes + table->sh_offset);
+    symbols =
+        (const Elf64_Sym *)(const void *)(object->bytes + table->sh_offset);
     names = object->bytes + object->sections[table->sh_link].sh_offset;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
         look_at_symbol(&findings, &symbols[i], names + symbols[i].st_name);
@@ -267,8 +267,9 @@ static int judge(const struct object *object)
         return 1;
     }
     if (findings.refused != NULL) {
-        fprintf(stderr, "teamster: %s calls %s(), which cannot be had on several "
-                        "nodes\n",
+        fprintf(stderr,
+                "teamster: %s calls %s(), which cannot be had on several "
+                "nodes\n",
                 object->name, findings.refused);
         return 1;
     }

@@ -4,8 +4,8 @@
 // the node holds, so that they cost no message; larger ones are blocks of tm_alloc(). A block
 // that is given back on another node than the one that cut it is used again there.
 //
-// In front of each block are its size and a mark. Free ones are noted in private memory:
-//   M1 The mutex is held only while private memory is touched (S3 of front.h).
+// In front of each block are its size and a mark. Free ones are noted in private memory,
+// and the mutex is held only while that is touched: front.h says why.
 //
 // What the C library has allocated itself (getaddrinfo(), say) is private, and goes back to
 // it.
@@ -28,7 +28,7 @@
 enum { CLASSES = 64, ALIGNMENT = 16, PAGE = 4096 };
 
 struct head {
-    uint32_t class; // CLASSES: a block of tm_alloc()'s
+    uint32_t class;  // CLASSES: a block of tm_alloc()'s
     uint32_t offset; // from what was allocated to the block
     uint64_t size;   // that the block has
     uint64_t block_mark;
@@ -59,8 +59,8 @@ static unsigned class_of(size_t size)
     }
     power = 63 - (unsigned)__builtin_clzll(size - 1);
     step = (size_t)1 << (power - 2);
-    return 4 * (power - 5) + (unsigned)((size - 1 - ((size_t)1 << power)) / step) +
-           1;
+    return 4 * (power - 5) +
+           (unsigned)((size - 1 - ((size_t)1 << power)) / step) + 1;
 }
 
 static size_t size_of_class(unsigned class)
@@ -68,7 +68,7 @@ static size_t size_of_class(unsigned class)
     unsigned power;
 
     if (class <= 4) {
-        return (size_t)class * 16;
+        return (size_t) class * 16;
     }
     power = (class - 1) / 4 + 5;
     return ((size_t)1 << power) +
@@ -149,8 +149,8 @@ static void *finish_block(char *start, size_t offset, unsigned class,
 static void *allocate_large(size_t size, size_t alignment)
 {
     static const tm_alloc_attr attr = {.name = "malloc"};
-    size_t offset = alignment > sizeof(struct head) ? alignment
-                                                    : sizeof(struct head);
+    size_t offset =
+        alignment > sizeof(struct head) ? alignment : sizeof(struct head);
     char *start;
 
     if (size > SIZE_MAX / 2 - 2 * offset) {
@@ -158,8 +158,8 @@ static void *allocate_large(size_t size, size_t alignment)
     }
     if (alignment > PAGE) {
         start = tm_alloc(size + 2 * alignment, &attr);
-        offset = start == NULL ? 0
-                               : 2 * alignment - (uintptr_t)start % alignment;
+        offset =
+            start == NULL ? 0 : 2 * alignment - (uintptr_t)start % alignment;
         offset -= offset > 2 * alignment - 1 ? alignment : 0;
     } else {
         start = tm_alloc(size + offset, &attr);
@@ -181,8 +181,8 @@ static void *allocate_cut(size_t size, size_t alignment)
         start = take_block(class);
     }
     if (more > 0) {
-        offset += (alignment - ((uintptr_t)start + offset) % alignment) %
-                  alignment;
+        offset +=
+            (alignment - ((uintptr_t)start + offset) % alignment) % alignment;
     }
     return finish_block(start, offset, class,
                         size_of_class(class) + sizeof(struct head) - offset);

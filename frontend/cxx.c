@@ -5,8 +5,8 @@
 // are written in C, by the names and layouts that the library's ABI fixes.
 #include "front.h"
 
-#include <pthread.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +31,8 @@ static void *new_block(size_t size, size_t alignment)
     void *block;
 
     if (front_is_program()) {
-        block = alignment <= 16 ? tmf_malloc(size) : tmf_memalign(alignment, size);
+        block =
+            alignment <= 16 ? tmf_malloc(size) : tmf_memalign(alignment, size);
     } else {
         block = alignment <= 16 ? malloc(size == 0 ? 1 : size)
                                 : aligned_alloc(alignment, size);
@@ -173,8 +174,7 @@ unsigned count_processors(void)
 
 // ---- std::condition_variable: a pthread_cond_t; std::unique_lock: a pointer to a mutex
 
-void make_cond(pthread_cond_t *cond)
-    NAMED("tmf__ZNSt18condition_variableC1Ev");
+void make_cond(pthread_cond_t *cond) NAMED("tmf__ZNSt18condition_variableC1Ev");
 void make_cond(pthread_cond_t *cond)
 {
     memset(cond, 0, sizeof *cond);

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 // A function of up to four arguments, none of which the kernel looks at: A1 to A4 have
@@ -136,7 +137,8 @@
     }
 
 // A copy of a name on the private stack; what is too long is for the kernel to refuse.
-#define NAME(text) ((text) == NULL ? NULL : strcpy(alloca(strlen(text) + 1), (text)))
+#define NAME(text)                                                             \
+    ((text) == NULL ? NULL : strcpy(alloca(strlen(text) + 1), (text)))
 #define VALUE(x) x
 
 // ---- streams
@@ -550,6 +552,8 @@ FRONT_CALL_3(ssize_t, read, int, a, void *, b, size_t, c)
 FRONT_CALL_3(ssize_t, write, int, a, const void *, b, size_t, c)
 FRONT_CALL_4(ssize_t, pread, int, a, void *, b, size_t, c, off_t, d)
 FRONT_CALL_4(ssize_t, pwrite, int, a, const void *, b, size_t, c, off_t, d)
+FRONT_CALL_3(ssize_t, writev, int, a, const struct iovec *, b, int, c)
+FRONT_CALL_3(ssize_t, readv, int, a, const struct iovec *, b, int, c)
 FRONT_CALL_3(off_t, lseek, int, a, off_t, b, int, c)
 FRONT_CALL_2(int, ftruncate, int, a, off_t, b)
 FRONT_CALL_2(int, truncate, const char *, NAME(a), off_t, b)
@@ -718,8 +722,9 @@ char *tmf_getenv(const char *name)
     }
     call.room = (size_t)size;
     call.to = tmf_malloc(call.room);
-    return call.to == NULL || front_at_root(copy_variable, &call) != 0 ? NULL
-                                                                       : call.to;
+    return call.to == NULL || front_at_root(copy_variable, &call) != 0
+               ? NULL
+               : call.to;
 }
 SAME(secure_getenv, getenv);
 

@@ -17,17 +17,16 @@
  * address of a local variable is good on all nodes. Teamster's code runs on the thread's
  * private one, since a page of the other may go at any time:
  *
- *   S1 On the program's stack nothing of the library is called but what front_thread()
- *      does.
- *   S2 On the private stack none of the program's functions is called.
- *   S3 No lock of the front end's own is held while shared memory is touched: a fault may
- *      let another thread of the worker in.
+ *   - On the program's stack nothing of the library is called but what front_thread()
+ *     does.
+ *   - On the private stack none of the program's functions is called.
+ *   - No lock of the front end's own is held while shared memory is touched: a fault may
+ *     let another thread of the worker in.
  */
 
 /** A function that takes the place of the C library's; one of the same name in the program
  * goes first, as it would there. Before its definition. */
-#define FRONT(name)                                                            \
-    extern __typeof__(name) tmf_##name __attribute__((weak));
+#define FRONT(name) extern __typeof__(name) tmf_##name __attribute__((weak));
 
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
@@ -37,10 +36,11 @@ struct front_thread {
     void *(*start)(void *);
     void *argument;
     void *result;
-    void **values;    ///< of keys: keys.c; shared
-    struct front_cleanup *cleanups; ///< threads.c
+    void **values;                        ///< of keys: keys.c; shared
+    struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
-    char *locals; ///< the thread's own values of variables that belong to workers
+    char *
+        locals; ///< the thread's own values of variables that belong to workers
     struct member *member; ///< openmp.c
     int is_main;
 };
@@ -50,6 +50,9 @@ struct front_thread *front_thread(void);
 
 /** Does the caller run on the program's stack? */
 int front_is_program(void);
+
+/** The program, as the library knows it. Private to each node. */
+extern struct tm_unchanged front_program;
 
 /** Is it an address of shared memory that blocks are in? */
 int front_is_shared(const void *address);

@@ -33,7 +33,8 @@ static long wait_for_word(const struct waiting *given)
     (void)!tm_mutex_lock((tm_mutex *)waiting.word);
     is_equal = __atomic_load_n(waiting.word, __ATOMIC_SEQ_CST) == waiting.value;
     if (is_equal && waiting.until == NULL) {
-        status = tm_cond_wait((tm_cond *)waiting.word, (tm_mutex *)waiting.word);
+        status =
+            tm_cond_wait((tm_cond *)waiting.word, (tm_mutex *)waiting.word);
     } else if (is_equal) {
         status = tm_cond_timedwait((tm_cond *)waiting.word,
                                    (tm_mutex *)waiting.word, &until);

@@ -90,7 +90,8 @@ int tmf_pthread_setspecific(pthread_key_t key, const void *value)
     if (values == NULL) {
         return ENOMEM;
     }
-    values[key] = (struct value){keys[key].generation, (void *)(uintptr_t)value};
+    values[key] =
+        (struct value){keys[key].generation, (void *)(uintptr_t)value};
     return 0;
 }
 

@@ -57,11 +57,12 @@ static int look_at_program(struct dl_phdr_info *info, size_t size, void *unused)
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 
         if (part->p_type == PT_TLS && part->p_memsz > 0) {
-            size_t room =
-                (part->p_memsz + part->p_align - 1) / part->p_align * part->p_align;
+            size_t room = (part->p_memsz + part->p_align - 1) / part->p_align *
+                          part->p_align;
 
             add_piece(-(long)room, part->p_memsz,
-                      (void *)(info->dlpi_addr + part->p_vaddr), part->p_filesz);
+                      (void *)(info->dlpi_addr + part->p_vaddr),
+                      part->p_filesz);
             locals.has_own = 1;
         }
     }
@@ -113,8 +114,7 @@ void front_locals_begin(void)
 
 static char *kept_locals(void)
 {
-    const struct front_thread *thread =
-        locals.n == 0 ? NULL : front_thread();
+    const struct front_thread *thread = locals.n == 0 ? NULL : front_thread();
 
     return thread == NULL ? NULL : thread->locals;
 }

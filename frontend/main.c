@@ -229,12 +229,6 @@ static void begin_program(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static char streams[16];
-    const struct tm_program variables = {
-        .header_version =
-            TM_VERSION_MAJOR << 16 | TM_VERSION_MINOR << 8 | TM_VERSION_PATCH,
-        .shared_start = tmf_variables_start,
-        .shared_end = tmf_variables_end,
-    };
     const char *refused = choose_protocol();
 
     if (make_streams != NULL) {
@@ -242,8 +236,17 @@ int main(int argc, char **argv)
     }
     setenv("TEAMSTER_MOVE_AT", front_has_locals() ? "iterations" : "barriers",
            front_has_locals());
-    if (tm_init_unchanged(&variables, tmf_flags_end, front_locals_leave,
-                          front_locals_arrive) != TM_OK) {
+    front_program = (struct tm_unchanged){
+        .variables = {.header_version = TM_VERSION_MAJOR << 16 |
+                                        TM_VERSION_MINOR << 8 |
+                                        TM_VERSION_PATCH,
+                      .shared_start = tmf_variables_start,
+                      .shared_end = tmf_variables_end},
+        .flags_end = tmf_flags_end,
+        .leave = front_locals_leave,
+        .arrive = front_locals_arrive,
+    };
+    if (tm_init_unchanged(&front_program) != TM_OK) {
         return 70;
     }
     if (refused != NULL) {

@@ -96,7 +96,8 @@ int tmf_pthread_mutex_init(pthread_mutex_t *mutex,
     }
     memset(mutex, 0, sizeof *mutex);
     mutex->__data.__kind = kind;
-    if (type_of(kind) == TM_MUTEX_NORMAL && type_of(before) == TM_MUTEX_NORMAL) {
+    if (type_of(kind) == TM_MUTEX_NORMAL &&
+        type_of(before) == TM_MUTEX_NORMAL) {
         return 0;
     }
     mutex->__data.__lock = type_of(kind) != TM_MUTEX_NORMAL;

@@ -8,8 +8,8 @@
 // is run by who comes to it, alone. Tasks are run at once by who makes them, which the
 // standard allows.
 //
-//   O1 A share of the ring is set up anew only when its number has come round: a thread is
-//      never RING constructs ahead of another, for it waits in between.
+// A share of the ring is set up anew only when its number has come round: a thread is
+// never RING constructs ahead of another, for it waits in between.
 #include "front.h"
 
 #include <errno.h>
@@ -51,10 +51,10 @@ struct member {
 static TM_SHARED struct {
     region *function;
     void *data;
-    unsigned n;       // that take part in the region
-    unsigned n_pool;  // threads that there are; 0: not yet
-    unsigned dock;    // where they wait
-    unsigned wanted;  // omp_set_num_threads(); 0: nothing was said
+    unsigned n;         // that take part in the region
+    unsigned n_pool;    // threads that there are; 0: not yet
+    unsigned dock;      // where they wait
+    unsigned wanted;    // omp_set_num_threads(); 0: nothing was said
     struct share first; // of GOMP_parallel_loop_*()
     enum schedule kind; // OMP_SCHEDULE
     unsigned long chunk;
@@ -211,7 +211,8 @@ static int has_own_share(const struct member *member)
 }
 
 // @param settings  of the loop that the region begins with, or NULL
-static void run_alone(region *function, void *data, const struct share *settings)
+static void run_alone(region *function, void *data,
+                      const struct share *settings)
 {
     struct member *member = self();
     const struct member before = *member;
@@ -297,7 +298,7 @@ static struct share *enter_share(struct member *member,
     }
     share = &ring[number % RING];
     FRONT_1(lock, &ring_mutex[number % RING]);
-    if (share->number != number) { // O1
+    if (share->number != number) {
         *share = *settings;
         share->number = number;
     }
@@ -313,8 +314,8 @@ static void leave_share(struct member *member)
 
 static unsigned long steps_left(const struct share *share)
 {
-    unsigned long distance = share->is_down ? share->next - share->end
-                                            : share->end - share->next;
+    unsigned long distance =
+        share->is_down ? share->next - share->end : share->end - share->next;
     unsigned long step = share->is_down ? 0 - share->step : share->step;
 
     return (distance + step - 1) / step;
@@ -449,10 +450,12 @@ static void run_loop(region *function, void *data, unsigned n,
     }
 
 #define COMMA ,
-#define OF(kind) loop_of((unsigned long)start, (unsigned long)end,             \
-                         (unsigned long)step, kind, (unsigned long)chunk)
-#define OF_RUN_TIME loop_at_run_time((unsigned long)start, (unsigned long)end, \
-                                     (unsigned long)step)
+#define OF(kind)                                                               \
+    loop_of((unsigned long)start, (unsigned long)end, (unsigned long)step,     \
+            kind, (unsigned long)chunk)
+#define OF_RUN_TIME                                                            \
+    loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
+                     (unsigned long)step)
 
 LOOP_FUNCTIONS(static, COMMA long chunk, chunk, OF(STATIC))
 LOOP_FUNCTIONS(dynamic, COMMA long chunk, chunk, OF(DYNAMIC))

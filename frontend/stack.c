@@ -16,6 +16,8 @@
 
 #include "runtime/unchanged.h"
 
+struct tm_unchanged front_program;
+
 enum { PAGE = 4096, KEPT_MAX = 64 };
 
 // Stacks of threads that have ended here, of this node only.
@@ -85,7 +87,9 @@ void *front_switch(void **saved, void *sp,
 
 int front_is_shared(const void *address)
 {
-    return tm_is_shared_block(address);
+    const char *at = address;
+
+    return at >= front_program.blocks_low && at < front_program.blocks_high;
 }
 
 int front_is_program(void)
@@ -165,9 +169,9 @@ void *front_run(struct front_thread *thread, size_t stack_size,
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
-    result = front_switch(&thread->private_sp,
-                          thread->stack + thread->stack_size - 64, function,
-                          thread);
+    result =
+        front_switch(&thread->private_sp,
+                     thread->stack + thread->stack_size - 64, function, thread);
     (void)!tm_thread_set_front(NULL);
     return result;
 }

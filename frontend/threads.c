@@ -90,8 +90,7 @@ static int is_detached(const pthread_attr_t *attr)
 {
     int state = PTHREAD_CREATE_JOINABLE;
 
-    return attr != NULL &&
-           pthread_attr_getdetachstate(attr, &state) == 0 &&
+    return attr != NULL && pthread_attr_getdetachstate(attr, &state) == 0 &&
            state == PTHREAD_CREATE_DETACHED;
 }
 
@@ -128,8 +127,7 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
     if (beginning == NULL) {
         return EAGAIN;
     }
-    *beginning =
-        (struct beginning){start, argument, default_or_asked(attr)};
+    *beginning = (struct beginning){start, argument, default_or_asked(attr)};
     error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
     if (error != 0) {
         front_free(beginning);
@@ -200,7 +198,8 @@ int tmf_sched_yield(void)
     return (int)FRONT_1(let_others_run, 0);
 }
 
-extern int tmf_pthread_yield(void) __attribute__((weak, alias("tmf_sched_yield")));
+extern int tmf_pthread_yield(void)
+    __attribute__((weak, alias("tmf_sched_yield")));
 
 // ---- cleanup handlers and the end
 

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <unistd.h>
 
 #include "base/ensure.h"
 #include "base/log.h"

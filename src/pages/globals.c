@@ -67,7 +67,9 @@ void engine_add_globals(struct engine *engine, page_no n_flags)
     const page_no n_globals = engine->space->n_globals;
 
     ensure(n_flags <= n_globals);
-    add_variables(engine, 0, n_flags, TM_SEQUENTIAL,
+    // Where plain atomics work, as blocks with a grain have it.
+    add_variables(engine, 0, n_flags,
+                  engine_grain_protocol(engine, TM_PROTOCOL_DEFAULT),
                   "small variables");
     add_variables(engine, n_flags, n_globals - n_flags,
                   engine->default_protocol, "TM_SHARED variables");

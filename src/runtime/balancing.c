@@ -351,7 +351,7 @@ static void print_none(struct node *node)
 {
     // Of an unchanged program nobody expects any.
     if (node->options.move_at == MOVE_AT_BARRIERS &&
-        (!node->is_unchanged || node->options.explain)) {
+        (node->unchanged == NULL || node->options.explain)) {
         print_lines("no regularity was found in the program's barriers: "
                     "threads stayed where they were");
     } else if (node->options.explain) {

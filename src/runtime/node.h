@@ -98,9 +98,8 @@ struct node {
     uint64_t n_to_self; ///< messages to this node that were sent ...
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
-    int is_unchanged; ///< the program: unchanged.h
-    void (*leave)(void); ///< a thread is switched: unchanged.h; or NULL
-    void (*arrive)(void);
+    const struct tm_unchanged
+        *unchanged; ///< the program; NULL: it was written for Teamster
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;

@@ -282,8 +282,18 @@ static int holds_lock(void *owner, uint64_t key, uint64_t thread, int is_write)
     return sync_holds(node->sync, key, thread, is_write);
 }
 
-// @param n_flags  pages of variables that are sequential: engine_add_globals()
-static void open_machines(struct node *node, page_no n_flags)
+// Of an unchanged program: those that are small.
+static page_no count_flag_pages(const struct node *node)
+{
+    const struct tm_unchanged *program = node->unchanged;
+
+    return program == NULL ? 0
+                           : (page_no)(program->flags_end -
+                                       program->variables.shared_start) /
+                                 TM_PAGE_SIZE;
+}
+
+static void open_machines(struct node *node)
 {
     struct sync_ops ops = {
         .owner = node,
@@ -340,9 +350,12 @@ static void open_machines(struct node *node, page_no n_flags)
     engine_set_patience(node->engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
                                           node->options.peer_timeout);
     parts_open(node);
-    engine_add_globals(node->engine, n_flags);
+    engine_add_globals(node->engine, count_flag_pages(node));
     must(ult_open(&node->ult, &config), "threads");
-    ult_follow_switches(node->ult, node->leave, node->arrive);
+    if (node->unchanged != NULL) {
+        ult_follow_switches(node->ult, node->unchanged->leave,
+                            node->unchanged->arrive);
+    }
 }
 
 // Before anything is loaded (PMIx, the transport): that lies where it likes, no
@@ -471,9 +484,13 @@ static void warn_of_trust(struct node *node)
 
 // The program's own code, on its own stack: what the front end does for it is on the
 // other one.
-static int may_switch_at(uintptr_t pc, uintptr_t sp)
+static int may_switch_at(void *owner, uintptr_t pc, uintptr_t sp)
 {
-    return image_is_program_text(pc) && tm_is_shared_block((void *)sp);
+    const struct node *node = owner;
+
+    return image_is_program_text(pc) &&
+           sp >= (uintptr_t)node->unchanged->blocks_low &&
+           sp < (uintptr_t)node->unchanged->blocks_high;
 }
 
 static void go(struct node *node)
@@ -492,8 +509,8 @@ static void go(struct node *node)
     polling_start(node);
     must(service_start(node, finish_now), "the service thread");
     must(ult_start_workers(node->ult), "workers");
-    if (node->is_unchanged) {
-        must(slice_start(node->ult, may_switch_at), "slices");
+    if (node->unchanged != NULL) {
+        must(slice_start(node->ult, may_switch_at, node), "slices");
     }
     node_enter(node);
     if (has_others) {
@@ -552,7 +569,20 @@ __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
     }
 }
 
-static tm_status start_node(const struct tm_program *program, page_no n_flags)
+static void note_blocks(struct node *node, struct tm_unchanged *unchanged)
+{
+    if (unchanged != NULL) {
+        unchanged->blocks_low =
+            space_address(&node->space, node->space.heap_page);
+        unchanged->blocks_high =
+            space_address(&node->space, node->space.n_pages);
+    }
+    node->unchanged = unchanged;
+}
+
+// @param unchanged  NULL: it was written for Teamster
+static tm_status start_node(const struct tm_program *program,
+                            struct tm_unchanged *unchanged)
 {
     struct node *const node = &this_node;
     struct node_card *own;
@@ -569,7 +599,8 @@ static tm_status start_node(const struct tm_program *program, page_no n_flags)
     own = new_card();
     read_settings(node);
     open_memory(node, program);
-    open_machines(node, n_flags);
+    note_blocks(node, unchanged);
+    open_machines(node);
     if (node_may_have_others(node)) {
         argument_open(&node->arguments, &node->space, node->ult,
                       &node->main_stack);
@@ -587,29 +618,12 @@ tm_status tm_init_program(int *argc, char ***argv,
 {
     (void)argc;
     (void)argv;
-    return start_node(program, 0);
+    return start_node(program, NULL);
 }
 
 // Its threads run on shared memory, so signals have stacks of their own.
-tm_status tm_init_unchanged(const struct tm_program *program,
-                            const char *flags_end, void (*leave)(void),
-                            void (*arrive)(void))
+tm_status tm_init_unchanged(struct tm_unchanged *program)
 {
-    this_node.is_unchanged = 1;
-    this_node.leave = leave;
-    this_node.arrive = arrive;
     trap_keep_off_stacks();
-    return start_node(program,
-                      (page_no)(flags_end - program->shared_start) /
-                          TM_PAGE_SIZE);
-}
-
-int tm_is_shared_block(const void *address)
-{
-    struct node *const node = &this_node;
-    page_no page;
-
-    return node_step(node) != RUNTIME_NONE &&
-           space_find(&node->space, address, &page) &&
-           page >= node->space.heap_page;
+    return start_node(&program->variables, program);
 }

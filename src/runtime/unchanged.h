@@ -2,31 +2,34 @@
 #ifndef RUNTIME_UNCHANGED_H
 #define RUNTIME_UNCHANGED_H
 
-#include "teamster.h"
+#include "base/status.h"
 
 /*
  * What the front end for unchanged programs (frontend/) needs of the library besides
- * teamster.h. No program calls this.
+ * the public header. No program calls this.
  */
 
+/** A program that was not written for Teamster, and how it is served. */
+struct tm_unchanged {
+    struct tm_program variables;
+    /** [variables.shared_start, flags_end) are the small ones, whole pages: plain atomics
+     * work there, whatever --protocol says. */
+    const char *flags_end;
+    /** Called at each switch of threads: ult_follow_switches(). */
+    void (*leave)(void);
+    void (*arrive)(void);
+    const char *blocks_low; ///< set: where blocks of shared memory can be
+    const char *blocks_high;
+};
+
 /**
- * tm_init() of a program that was not written for Teamster.
+ * tm_init() of such a program.
  *
- * @param flags_end  [program->shared_start, flags_end) are the small variables, whole
- *                   pages: TM_SEQUENTIAL, whatever --protocol says
- * @param leave, arrive  called at each switch of threads: ult_follow_switches()
+ * @param program  kept
  * @return as tm_init(). Threads may be on stacks in shared memory from then on, as long
  *         as they call nothing of the library there
  */
-TM_API tm_status tm_init_unchanged(const struct tm_program *program,
-                                   const char *flags_end,
-                                   void (*leave)(void), void (*arrive)(void));
-
-/**
- * Is it an address of shared memory that blocks are in (not of a variable)?
- * Context: any; async-signal-safe.
- */
-TM_API int tm_is_shared_block(const void *address);
+TM_API tm_status tm_init_unchanged(struct tm_unchanged *program);
 
 /** What the front end keeps of the calling thread; NULL: nothing, or it is no thread.
  * Context: any; async-signal-safe. */

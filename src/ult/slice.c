@@ -5,8 +5,8 @@
 // stack, as a fault's does, and yields as that one does; the processor's state is in the
 // signal's frame.
 //
-//   P1 A thread is switched only where a fault could switch it: in the program's own code.
-//      Elsewhere the signal does nothing, and comes again.
+// A thread is switched only where a fault could switch it: in the program's own code.
+// Elsewhere the signal does nothing, and comes again.
 //
 // `n_runs` may be read while it changes: then a slice is a little longer or shorter.
 #include "ult/slice.h"
@@ -23,21 +23,22 @@
 
 enum { SLICE_NS = 10 * 1000 * 1000, SIGNAL = SIGURG };
 
-static int (*_Atomic may_switch_at)(uintptr_t pc, uintptr_t sp);
-
 static void give_way(const struct trap *trap)
 {
     struct worker *worker = worker_self();
 
     if (worker != NULL && worker->current != NULL &&
-        may_switch_at(trap->pc, trap->sp) && !queue_is_empty(worker)) { // P1
+        worker->system->may_switch(worker->system->may_switch_owner, trap->pc,
+                                   trap->sp) &&
+        !queue_is_empty(worker)) {
         ult_yield();
     }
 }
 
 static void look_at(struct worker *worker)
 {
-    uint64_t n_runs = atomic_load_explicit(&worker->n_runs, memory_order_relaxed);
+    uint64_t n_runs =
+        atomic_load_explicit(&worker->n_runs, memory_order_relaxed);
 
     if (n_runs == worker->n_runs_seen && worker->kernel_id != 0 &&
         atomic_load(&worker->n_threads) > (worker->index != 0) &&
@@ -61,11 +62,14 @@ static void *look(void *argument)
 }
 
 tm_status slice_start(struct ult_system *system,
-                      int (*may_switch)(uintptr_t pc, uintptr_t sp))
+                      int (*may_switch)(void *owner, uintptr_t pc,
+                                        uintptr_t sp),
+                      void *owner)
 {
     tm_status status;
 
-    may_switch_at = may_switch;
+    system->may_switch = may_switch;
+    system->may_switch_owner = owner;
     status = trap_install_switch(SIGNAL, give_way);
     if (status == TM_OK) {
         status = kthread_start(&system->slicer, "tm-slices", look, system);

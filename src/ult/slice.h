@@ -19,7 +19,9 @@
  * Context: after ult_start_workers(), once; trap_is_off_stacks().
  */
 TM_CHECKED tm_status slice_start(struct ult_system *system,
-                                 int (*may_switch)(uintptr_t pc, uintptr_t sp));
+                                 int (*may_switch)(void *owner, uintptr_t pc,
+                                                   uintptr_t sp),
+                                 void *owner);
 
 /** Stop, and wait until that is so. Does nothing if it was not started. */
 void slice_stop(struct ult_system *system);

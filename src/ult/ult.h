@@ -21,14 +21,14 @@ struct ult_system; ///< the workers and stacks of a node
 struct ult;        ///< a thread on this node
 
 struct ult_config {
-    unsigned n_workers;    ///< at least 1
-    size_t stack_size;     ///< bytes of a thread, whole pages, >= 64 KiB
-    size_t arena_size;     ///< bytes of a thread, whole pages; 0: it has none
-    unsigned n_slots;      ///< the most threads at one time
+    unsigned n_workers; ///< at least 1
+    size_t stack_size;  ///< bytes of a thread, whole pages, >= 64 KiB
+    size_t arena_size;  ///< bytes of a thread, whole pages; 0: it has none
+    unsigned n_slots;   ///< the most threads at one time
     int has_alternate_stacks; ///< each thread needs one: trap_is_off_stacks()
-    double share;          ///< of a processor that a worker gets, 0 to 1, to
-                           ///< emulate a slower one; 0: all of it
-    int is_slow_by_kernel; ///< it has no more than that share anyway
+    double share;             ///< of a processor that a worker gets, 0 to 1, to
+                              ///< emulate a slower one; 0: all of it
+    int is_slow_by_kernel;    ///< it has no more than that share anyway
 
     /** A worker has nothing to run. May work for the node (make the network
      * progress). @return 1 if it did something: look again; 0: sleep. Called on

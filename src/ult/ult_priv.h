@@ -106,7 +106,9 @@ struct ult_system {
     struct awake *_Atomic awake; // while slow nodes are emulated
     void (*leave)(void);         // ult_follow_switches()
     void (*arrive)(void);
-    int has_slicer;              // slice.c
+    int (*may_switch)(void *owner, uintptr_t pc, uintptr_t sp); // slice.c
+    void *may_switch_owner;
+    int has_slicer;
     pthread_t slicer;
 
     struct slot *slots;         // [config.n_slots], zero pages until used

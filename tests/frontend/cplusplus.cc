@@ -12,12 +12,14 @@
 #include <thread>
 #include <vector>
 
-static std::vector<std::string> names = {"one", "two", "a name that is longer than others"};
+static std::vector<std::string> names = {"one", "two",
+                                         "a name that is longer than others"};
 static std::mutex mutex;
 static std::map<std::string, int> counts;
 static std::atomic<int> n_done{0};
 
-class Gate {
+class Gate
+{
   public:
     void open()
     {

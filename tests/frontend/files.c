@@ -75,7 +75,8 @@ int main(int argc, char **argv)
     int b;
 
     map_file(argv[argc - 1]);
-    if (scanf("%d %d\n", &a, &b) != 2 || fgets(line, sizeof line, stdin) == NULL) {
+    if (scanf("%d %d\n", &a, &b) != 2 ||
+        fgets(line, sizeof line, stdin) == NULL) {
         return 1;
     }
     printf("%d %d %s", a, b, line);
