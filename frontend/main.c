@@ -246,7 +246,7 @@ int main(int argc, char **argv)
         .leave = front_locals_leave,
         .arrive = front_locals_arrive,
     };
-    if (tm_init_unchanged(&front_program) != TM_OK) {
+    if (teamster_init_unchanged(&front_program) != TM_OK) {
         return 70;
     }
     if (refused != NULL) {

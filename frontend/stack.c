@@ -99,7 +99,7 @@ int front_is_program(void)
 
 struct front_thread *front_thread(void)
 {
-    return tm_thread_front();
+    return teamster_front();
 }
 
 long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
@@ -165,14 +165,14 @@ void *front_run(struct front_thread *thread, size_t stack_size,
     thread->stack_size = (stack_size + PAGE - 1) / PAGE * PAGE;
     thread->stack = take_stack(thread->stack_size);
     thread->locals = locals;
-    if (tm_thread_set_front(thread) != TM_OK) {
+    if (teamster_set_front(thread) != TM_OK) {
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
     result =
         front_switch(&thread->private_sp,
                      thread->stack + thread->stack_size - 64, function, thread);
-    (void)!tm_thread_set_front(NULL);
+    (void)!teamster_set_front(NULL);
     return result;
 }
 

@@ -36,7 +36,7 @@ void front_thread_exit(struct front_thread *thread, void *result)
         front_main_gone();
     }
     front_leave_stack(thread);
-    (void)!tm_thread_set_front(NULL);
+    (void)!teamster_set_front(NULL);
     tm_thread_exit(result);
 }
 

@@ -161,14 +161,14 @@ void *tm_key_get(tm_key key)
     return place == NULL || place->key != key ? NULL : place->value; // B1
 }
 
-void *tm_thread_front(void)
+void *teamster_front(void)
 {
     const struct belongings *own = ult_self() == NULL ? NULL : own_belongings();
 
     return own == NULL ? NULL : own->front;
 }
 
-tm_status tm_thread_set_front(void *front)
+tm_status teamster_set_front(void *front)
 {
     tm_status status = own_belongings() == NULL ? widen(1) : TM_OK;
 

@@ -622,7 +622,7 @@ tm_status tm_init_program(int *argc, char ***argv,
 }
 
 // Its threads run on shared memory, so signals have stacks of their own.
-tm_status tm_init_unchanged(struct tm_unchanged *program)
+tm_status teamster_init_unchanged(struct tm_unchanged *program)
 {
     trap_keep_off_stacks();
     return start_node(&program->variables, program);

@@ -29,14 +29,14 @@ struct tm_unchanged {
  * @return as tm_init(). Threads may be on stacks in shared memory from then on, as long
  *         as they call nothing of the library there
  */
-TM_API tm_status tm_init_unchanged(struct tm_unchanged *program);
+TM_API tm_status teamster_init_unchanged(struct tm_unchanged *program);
 
 /** What the front end keeps of the calling thread; NULL: nothing, or it is no thread.
  * Context: any; async-signal-safe. */
-TM_API void *tm_thread_front(void);
+TM_API void *teamster_front(void);
 
 /** @param front  on the thread's private stack, since it moves with it
  * @return TM_OK, TM_ENOMEM. Context: a thread. */
-TM_API tm_status tm_thread_set_front(void *front);
+TM_API tm_status teamster_set_front(void *front);
 
 #endif
