@@ -133,6 +133,10 @@ void front_keys_end(void);
 /** All that main() has promised to be called at the end. In the program's context. */
 _Noreturn void front_exit(int status);
 
+/** End the program with this exit code, calling nothing. On the private stack; does not
+ * return. */
+long front_end(int status);
+
 /** main() has ended by pthread_exit(). On its private stack. */
 _Noreturn void front_main_gone(void);
 

@@ -109,7 +109,7 @@ int tmf_atexit(void (*function)(void))
 // ---- the end
 
 // Thread 0 goes on; this one never.
-static long end_program(int status)
+long front_end(int status)
 {
     program.status = status;
     (void)!tm_sem_post(&ended);
@@ -130,7 +130,7 @@ void front_exit(int status)
          end > tmf_destructors_start;) {
         (*--end)();
     }
-    FRONT_1(end_program, status);
+    FRONT_1(front_end, status);
     abort();
 }
 
@@ -143,21 +143,21 @@ void tmf_exit(int status)
 FRONT(_exit)
 void tmf__exit(int status)
 {
-    FRONT_1(end_program, status);
+    FRONT_1(front_end, status);
     abort();
 }
 
 FRONT(_Exit)
 void tmf__Exit(int status)
 {
-    FRONT_1(end_program, status);
+    FRONT_1(front_end, status);
     abort();
 }
 
 FRONT(quick_exit)
 void tmf_quick_exit(int status)
 {
-    FRONT_1(end_program, status);
+    FRONT_1(front_end, status);
     abort();
 }
 

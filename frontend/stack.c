@@ -260,7 +260,10 @@ int front_error(tm_status status)
 static long say_and_end(const char *text)
 {
     fprintf(stderr, "teamster: %s\n", text);
-    exit(70);
+    if (front_thread() == NULL) {
+        exit(70);
+    }
+    return front_end(70);
 }
 
 void front_fatal(const char *format, ...)
