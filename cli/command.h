@@ -7,6 +7,8 @@
  * code.
  */
 int command_run(int argc, char **argv);
+int command_cc(int argc, char **argv);
+int command_cxx(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_report(int argc, char **argv);
@@ -21,6 +23,7 @@ int command_agent(int argc, char **argv);  ///< for the launcher's own use
 int command_tables(int argc, char **argv); ///< for the build's
 
 void run_print_help(void);
+void cc_print_help(void);
 void plan_print_help(void);
 void simulate_print_help(void);
 void report_print_help(void);

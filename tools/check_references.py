@@ -18,7 +18,7 @@ import sys
 # Of the system and of libraries, in examples and in what programs print.
 ELSEWHERE = {"atexit", "execve", "mlockall", "pthread_cleanup_push", "sigset", "sigvec",
              "syslog", "cmocka.h", "file.c", "prog.c", "stuck.c", "policy_deal.c"}
-TOPS = ("include", "src", "cli", "planner", "simulate", "apps", "bench", "tests", "tools", "docs",
+TOPS = ("include", "src", "frontend", "cli", "planner", "simulate", "apps", "bench", "tests", "tools", "docs",
         "cmake")
 CODE = {".c", ".h", ".def", ".S", ".pml", ".py", ".sh", ".cmake", ".txt", ".in"}
 C_LIKE = {".c", ".h", ".def"}

@@ -120,3 +120,8 @@ void kthread_stack(char **low, size_t *size)
     pthread_attr_destroy(&attributes);
     *low = address;
 }
+
+int kthread_id(void)
+{
+    return gettid();
+}

@@ -45,6 +45,9 @@ int kthread_hurry(pthread_t thread);
 /** Take real-time priority back. That is always permitted. */
 void kthread_calm(pthread_t thread);
 
+/** The kernel's number of the calling kernel thread. */
+int kthread_id(void);
+
 /** The stack of the calling kernel thread. Without /proc it ends the process with one line.
  * Context: not on another stack. */
 void kthread_stack(char **low, size_t *size);

@@ -9,6 +9,9 @@
 //   SIGSEGV              the alternate stack of the thread, disarmed meanwhile
 //               SIGBUS, SIGABRT, SIGFPE, SIGILL     the same
 //
+// After trap_keep_off_stacks() SIGBUS is as SIGSEGV: stacks of the program are shared
+// memory then, and the kernel cannot lay a frame into a page that is not here.
+//
 // I1 No signal is blocked while the handler runs (SA_NODEFER, empty mask), so a
 //    switch to another thread inside it leaves no mask behind. Returning from
 //    the handler restores the mask, the alternate stack and all registers from
@@ -92,6 +95,7 @@ static struct {
     trap_fn *fn;
     void *owner;
     int resumable_signal; // never blocked (P2)
+    int is_off_stacks;
 } installed;
 
 static struct {
@@ -283,6 +287,16 @@ static tm_status unblock(void)
     return TM_OK;
 }
 
+void trap_keep_off_stacks(void)
+{
+    installed.is_off_stacks = 1;
+}
+
+int trap_is_off_stacks(void)
+{
+    return installed.is_off_stacks || installed.resumable_signal == SIGSEGV;
+}
+
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
 {
     ensure(resumable_signal == SIGBUS || resumable_signal == SIGSEGV);
@@ -297,7 +311,7 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
         };
         struct kernel_sigaction previous;
 
-        if (signals[i] != SIGBUS || resumable_signal != SIGBUS) {
+        if (signals[i] != resumable_signal || trap_is_off_stacks()) {
             action.flags |= SA_ONSTACK;
         }
         if (set_action(signals[i], &action, &previous) != 0) {
@@ -309,6 +323,43 @@ tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner)
         }
     }
     return unblock();
+}
+
+static void (*_Atomic switch_fn)(const struct trap *trap);
+
+static void handle_switch(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    const ucontext_t *state = context;
+    const greg_t *registers = state->uc_mcontext.gregs;
+    const struct trap trap = {
+        .signal = signal,
+        .code = info->si_code,
+        .pc = (uintptr_t)registers[REG_RIP],
+        .sp = (uintptr_t)registers[REG_RSP],
+        .fp = (uintptr_t)registers[REG_RBP],
+        .ucontext = context,
+    };
+
+    switch_fn(&trap);
+    errno = saved_errno;
+}
+
+tm_status trap_install_switch(int signal, void (*fn)(const struct trap *trap))
+{
+    const struct kernel_sigaction action = {
+        .handler.with_info = handle_switch,
+        .flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART |
+                 KERNEL_SA_RESTORER,
+        .restorer = trap_return,
+    };
+
+    switch_fn = fn;
+    if (set_action(signal, &action, NULL) != 0) {
+        log_error("cannot handle signal %d: %m", signal);
+        return TM_ESYSTEM;
+    }
+    return TM_OK;
 }
 
 tm_status trap_thread_open(void)
@@ -362,7 +413,7 @@ void trap_use_stack(char *low, size_t size)
         .ss_flags = size > 0 ? (int)SS_AUTODISARM : SS_DISABLE,
     };
 
-    if (installed.resumable_signal == SIGSEGV) {
+    if (trap_is_off_stacks()) {
         ensure(sigaltstack(&stack, NULL) == 0);
     }
 }

@@ -36,12 +36,24 @@ struct trap {
  * limits allow one), or the program's own handler if it has one. */
 typedef int trap_fn(void *owner, const struct trap *trap);
 
+/** Threads may be on stacks that the kernel cannot write to: all handlers run on the
+ * alternate stack of the thread. Before trap_install() and all threads. */
+void trap_keep_off_stacks(void);
+
+/** Does the handler of the resumable signal run on the thread's alternate stack? */
+int trap_is_off_stacks(void);
+
 /** Install the handlers of SIGBUS and SIGSEGV (and SIGABRT, SIGFPE, SIGILL,
  * with is_write 0) for the process. A handler of resumable_signal may switch threads:
  * SIGBUS with userfaultfd, SIGSEGV with mprotect; the other of the two is fatal.
  * Uses the system call, not the C library's sigaction(), which other libraries
  * interpose. */
 tm_status trap_install(int resumable_signal, trap_fn *fn, void *owner);
+
+/** Have a signal call a function that may switch threads, on the alternate stack of the
+ * thread. After trap_install(), with trap_is_off_stacks().
+ * @return TM_OK, TM_ESYSTEM (logged) */
+tm_status trap_install_switch(int signal, void (*fn)(const struct trap *trap));
 
 /** sigaction() of the program, for the signals above: what it asks for is kept,
  * not given to the kernel, and done when a trap is none of ours.
@@ -71,8 +83,8 @@ void trap_thread_close(void);
  * threads must not switch: the next signal would overwrite what is there. */
 int trap_is_on_own_stack(uintptr_t sp);
 
-/** The alternate stack for the thread about to run; does nothing unless the
- * resumable signal is SIGSEGV. Called at every thread switch. */
+/** The alternate stack for the thread about to run; does nothing unless
+ * trap_is_off_stacks(). Called at every thread switch. */
 void trap_use_stack(char *low, size_t size);
 
 /** Bytes that an alternate stack needs here (AVX state and all). */

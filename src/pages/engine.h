@@ -234,7 +234,7 @@ int engine_cell(const struct engine *engine, uint64_t address, uint64_t *start,
                 uint32_t *size);
 
 /** Make the TM_SHARED pages an extent of the root's. Once, before anything. */
-void engine_add_globals(struct engine *engine);
+void engine_add_globals(struct engine *engine, page_no n_flags);
 
 /** The extent of a page, or NULL. Valid until the next message. */
 const struct extent *engine_extent(const struct engine *engine, page_no page);

@@ -367,7 +367,9 @@ int balancing_decides(struct node *node)
 // The threads have no iterations that the scheme knows of.
 static void print_none(struct node *node)
 {
-    if (node->options.move_at == MOVE_AT_BARRIERS) {
+    // Of an unchanged program nobody expects any.
+    if (node->options.move_at == MOVE_AT_BARRIERS &&
+        (node->unchanged == NULL || node->options.explain)) {
         print_lines("no regularity was found in the program's barriers: "
                     "threads stayed where they were");
     } else if (node->options.explain) {

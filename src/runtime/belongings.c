@@ -12,6 +12,7 @@
 // B1 A value counts only if its key is, with its generation, the one that is asked for.
 #include "runtime/belongings.h"
 #include "runtime/node.h"
+#include "runtime/unchanged.h"
 
 #include <string.h>
 
@@ -85,6 +86,7 @@ static tm_status widen(uint32_t n)
     own->end = end_belongings;
     own->n = n;
     if (old != NULL) {
+        own->front = old->front;
         memcpy(own->of, old->of, n_old * sizeof own->of[0]);
         if (arena_free(arena, old) != TM_OK) {
             return TM_EOVERRUN;
@@ -157,6 +159,23 @@ void *tm_key_get(tm_key key)
     }
     place = find_place(key);
     return place == NULL || place->key != key ? NULL : place->value; // B1
+}
+
+void *teamster_front(void)
+{
+    const struct belongings *own = ult_self() == NULL ? NULL : own_belongings();
+
+    return own == NULL ? NULL : own->front;
+}
+
+tm_status teamster_set_front(void *front)
+{
+    tm_status status = own_belongings() == NULL ? widen(1) : TM_OK;
+
+    if (status == TM_OK) {
+        own_belongings()->front = front;
+    }
+    return status;
 }
 
 void *tm_thread_alloc(size_t size)

@@ -13,6 +13,7 @@ struct belonging {
 /** What the root of a thread's arena points to, in that arena: see belongings.c. */
 struct belongings {
     void (*end)(void); ///< to be called by the thread before it ends
+    void *front;       ///< what the front end keeps: unchanged.h
     uint32_t n;
     struct belonging of[]; ///< [n], by the key's place, from 1 on
 };

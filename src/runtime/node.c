@@ -199,8 +199,11 @@ tm_status check_call(const char *function, uintptr_t place)
                   function);
         return TM_ESTATE;
     }
-    while (node_step(node) == RUNTIME_ENDED && node_is_finishing(node)) {
-        pause(); // another node has ended the run: finish_now() ends the process
+    // Another node has ended the run, finish_now() ends the process; or thread 0 does so
+    // for an unchanged program, whose main() is another thread.
+    while (node_step(node) == RUNTIME_ENDED &&
+           (node_is_finishing(node) || node->unchanged != NULL)) {
+        pause();
     }
     if (node_step(node) != RUNTIME_RUNNING) {
         log_error("%s() %s", function,

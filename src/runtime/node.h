@@ -102,6 +102,8 @@ struct node {
     uint64_t n_to_self; ///< messages to this node that were sent ...
     uint64_t activity;  ///< messages handled, but for the idle ones
     uint64_t shuffle_state;
+    const struct tm_unchanged
+        *unchanged; ///< the program; NULL: it was written for Teamster
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;

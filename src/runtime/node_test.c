@@ -55,7 +55,6 @@ static int begin(void **state)
         .n_workers = 1,
         .stack_size = 64 * 1024,
         .n_slots = 4,
-        .resumable_signal = SIGBUS,
     };
     static const struct sync_ops ops;
     const struct net_config config = {

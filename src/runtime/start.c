@@ -36,6 +36,8 @@
 #include "runtime/starting_threads.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
+#include "runtime/unchanged.h"
+#include "ult/slice.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -280,6 +282,17 @@ static int holds_lock(void *owner, uint64_t key, uint64_t thread, int is_write)
     return sync_holds(node->sync, key, thread, is_write);
 }
 
+// Of an unchanged program: those that are small.
+static page_no count_flag_pages(const struct node *node)
+{
+    const struct tm_unchanged *program = node->unchanged;
+
+    return program == NULL ? 0
+                           : (page_no)(program->flags_end -
+                                       program->variables.shared_start) /
+                                 TM_PAGE_SIZE;
+}
+
 static void open_machines(struct node *node)
 {
     struct sync_ops ops = {
@@ -311,7 +324,7 @@ static void open_machines(struct node *node)
         .arena_size = ult_arena_size(node->options.stack_size,
                                      node->options.max_threads + 1),
         .n_slots = node->options.max_threads + 1,
-        .resumable_signal = node->fault_source->signal,
+        .has_alternate_stacks = trap_is_off_stacks(),
         .share = node->options.share,
         .is_slow_by_kernel = node->options.emulate_by == EMULATE_BY_CGROUP,
         .owner = node,
@@ -337,8 +350,12 @@ static void open_machines(struct node *node)
     engine_set_patience(node->engine, (uint64_t)PAGE_MESSAGES_A_SECOND *
                                           node->options.peer_timeout);
     parts_open(node);
-    engine_add_globals(node->engine);
+    engine_add_globals(node->engine, count_flag_pages(node));
     must(ult_open(&node->ult, &config), "threads");
+    if (node->unchanged != NULL) {
+        ult_follow_switches(node->ult, node->unchanged->leave,
+                            node->unchanged->arrive);
+    }
 }
 
 // Before anything is loaded (PMIx, the transport): that lies where it likes, no
@@ -465,6 +482,17 @@ static void warn_of_trust(struct node *node)
     }
 }
 
+// The program's own code, on its own stack: what the front end does for it is on the
+// other one.
+static int may_switch_at(void *owner, uintptr_t pc, uintptr_t sp)
+{
+    const struct node *node = owner;
+
+    return image_is_program_text(pc) &&
+           sp >= (uintptr_t)node->unchanged->blocks_low &&
+           sp < (uintptr_t)node->unchanged->blocks_high;
+}
+
 static void go(struct node *node)
 {
     // One that joins sends nothing that counts before it is a member: should it
@@ -481,6 +509,9 @@ static void go(struct node *node)
     polling_start(node);
     must(service_start(node, finish_now), "the service thread");
     must(ult_start_workers(node->ult), "workers");
+    if (node->unchanged != NULL) {
+        must(slice_start(node->ult, may_switch_at, node), "slices");
+    }
     node_enter(node);
     if (has_others) {
         must(capacity_begin_costs(node), "the observer");
@@ -538,15 +569,25 @@ __attribute__((constructor)) static void fix_addresses(int argc, char **argv)
     }
 }
 
-tm_status tm_init_program(int *argc, char ***argv,
-                          const struct tm_program *program)
+static void note_blocks(struct node *node, struct tm_unchanged *unchanged)
+{
+    if (unchanged != NULL) {
+        unchanged->blocks_low =
+            space_address(&node->space, node->space.heap_page);
+        unchanged->blocks_high =
+            space_address(&node->space, node->space.n_pages);
+    }
+    node->unchanged = unchanged;
+}
+
+// @param unchanged  NULL: it was written for Teamster
+static tm_status start_node(const struct tm_program *program,
+                            struct tm_unchanged *unchanged)
 {
     struct node *const node = &this_node;
     struct node_card *own;
     uint64_t canary;
 
-    (void)argc;
-    (void)argv;
     if (node_step(node) != RUNTIME_NONE) {
         log_error("tm_init() for the second time");
         return TM_ESTATE;
@@ -558,6 +599,7 @@ tm_status tm_init_program(int *argc, char ***argv,
     own = new_card();
     read_settings(node);
     open_memory(node, program);
+    note_blocks(node, unchanged);
     open_machines(node);
     if (node_may_have_others(node)) {
         argument_open(&node->arguments, &node->space, node->ult,
@@ -569,4 +611,19 @@ tm_status tm_init_program(int *argc, char ***argv,
     }
     become_main(node);
     return TM_OK;
+}
+
+tm_status tm_init_program(int *argc, char ***argv,
+                          const struct tm_program *program)
+{
+    (void)argc;
+    (void)argv;
+    return start_node(program, NULL);
+}
+
+// Its threads run on shared memory, so signals have stacks of their own.
+tm_status teamster_init_unchanged(struct tm_unchanged *program)
+{
+    trap_keep_off_stacks();
+    return start_node(&program->variables, program);
 }

@@ -38,7 +38,6 @@ static int begin(void **state)
         .n_workers = 1,
         .stack_size = STACK_SIZE,
         .n_slots = MAX_THREADS + 1,
-        .resumable_signal = SIGBUS,
     };
 
     (void)state;

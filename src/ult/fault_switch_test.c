@@ -172,7 +172,7 @@ static void start(unsigned n_workers)
         .n_workers = n_workers,
         .stack_size = STACK_SIZE,
         .n_slots = N_THREADS + 1,
-        .resumable_signal = test.source->signal,
+        .has_alternate_stacks = test.source->signal == SIGSEGV,
     };
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 

@@ -31,7 +31,6 @@ static void start_with_turns(void)
         .n_workers = N_WORKERS,
         .stack_size = STACK_SIZE,
         .n_slots = N_THREADS + 1,
-        .resumable_signal = SIGBUS,
         .turn = turn,
     };
 

@@ -152,7 +152,6 @@ static void open_node(void)
         .n_workers = 1,
         .stack_size = STACK_SIZE,
         .n_slots = N_SLOTS,
-        .resumable_signal = SIGBUS,
     };
 
     here = getpid();

@@ -34,7 +34,6 @@ static inline void start(unsigned n_workers, unsigned n_slots,
         .n_workers = n_workers,
         .stack_size = STACK_SIZE,
         .n_slots = n_slots,
-        .resumable_signal = SIGBUS,
         .idle = idle,
     };
 

@@ -31,7 +31,6 @@ static int setup(void **state)
         .n_workers = N_WORKERS,
         .stack_size = 64 * 1024,
         .n_slots = 1,
-        .resumable_signal = SIGBUS,
     };
 
     (void)state;

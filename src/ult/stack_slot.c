@@ -17,7 +17,6 @@
 // slot can be used again as soon as somebody hears of the end. Records are never
 // unmapped, so a late ult_unpark() of a thread that has gone hits at worst its
 // record's next user, who has to expect that anyway.
-#include <signal.h>
 
 #include "base/ensure.h"
 #include "base/log.h"
@@ -131,7 +130,7 @@ void slots_close(struct ult_system *system)
 
 static tm_status map_alternate(struct ult_system *system, unsigned slot)
 {
-    if (system->config.resumable_signal != SIGSEGV) {
+    if (!system->config.has_alternate_stacks) {
         return TM_OK;
     }
     return range_use(stack_slot_alternate_low(system, slot), ALTERNATE);
@@ -263,7 +262,7 @@ void stack_slot_release(struct ult_system *system, struct ult *thread)
     if (system->slots[slot].has_arena) {
         range_discard(stack_slot_top(system, slot), system->config.arena_size);
     }
-    if (system->config.resumable_signal == SIGSEGV) {
+    if (system->config.has_alternate_stacks) {
         range_discard(stack_slot_alternate_low(system, slot), ALTERNATE);
     }
     atomic_store_explicit(&system->slots[slot].thread, NULL,

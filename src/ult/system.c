@@ -15,6 +15,7 @@
 #include "os/kthread.h"
 #include "os/range.h"
 #include "os/trap.h"
+#include "ult/slice.h"
 #include "ult/ult_priv.h"
 
 // The loop under an adopted thread calls config.idle() here.
@@ -243,6 +244,7 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
     for (unsigned i = 0; i < system->config.n_workers; i++) {
         queue_wake(&system->workers[i]);
     }
+    slice_stop(system);
     for (unsigned i = 1; i < system->config.n_workers; i++) {
         if (atomic_load_explicit(&system->workers[i].is_started,
                                  memory_order_acquire)) {

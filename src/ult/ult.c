@@ -315,3 +315,10 @@ void ult_census(const struct ult_system *system, unsigned *n_threads,
         }
     }
 }
+
+void ult_follow_switches(struct ult_system *system, void (*leave)(void),
+                         void (*arrive)(void))
+{
+    system->leave = leave;
+    system->arrive = arrive;
+}

@@ -21,15 +21,14 @@ struct ult_system; ///< the workers and stacks of a node
 struct ult;        ///< a thread on this node
 
 struct ult_config {
-    unsigned n_workers;    ///< at least 1
-    size_t stack_size;     ///< bytes of a thread, whole pages, >= 64 KiB
-    size_t arena_size;     ///< bytes of a thread, whole pages; 0: it has none
-    unsigned n_slots;      ///< the most threads at one time
-    int resumable_signal;  ///< as for trap_install(); SIGSEGV: give each thread
-                           ///< an alternate stack
-    double share;          ///< of a processor that a worker gets, 0 to 1, to
-                           ///< emulate a slower one; 0: all of it
-    int is_slow_by_kernel; ///< it has no more than that share anyway
+    unsigned n_workers; ///< at least 1
+    size_t stack_size;  ///< bytes of a thread, whole pages, >= 64 KiB
+    size_t arena_size;  ///< bytes of a thread, whole pages; 0: it has none
+    unsigned n_slots;   ///< the most threads at one time
+    int has_alternate_stacks; ///< each thread needs one: trap_is_off_stacks()
+    double share;             ///< of a processor that a worker gets, 0 to 1, to
+                              ///< emulate a slower one; 0: all of it
+    int is_slow_by_kernel;    ///< it has no more than that share anyway
 
     /** A worker has nothing to run. May work for the node (make the network
      * progress). @return 1 if it did something: look again; 0: sleep. Called on
@@ -137,6 +136,12 @@ void ult_pay(void);
 
 /** Let the other threads of this worker run that can, then go on. */
 void ult_yield(void);
+
+/** Have functions called on each thread's stack, before another one runs and when it goes
+ * on, for what belongs to the kernel thread and is to be the thread's. They touch private
+ * memory only, and do not switch. Before threads run. */
+void ult_follow_switches(struct ult_system *system, void (*leave)(void),
+                         void (*arrive)(void));
 
 /** From now on, of threads of a worker that are made runnable at one time, who was
  * last is first; or as usual again. Threads that meet at a barrier, again and again,

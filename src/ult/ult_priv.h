@@ -76,6 +76,9 @@ struct worker {
     _Atomic unsigned n_threads;             // without the adopted one
     _Atomic uint64_t total_ns;
     _Atomic uint64_t wall_ns; // in threads, by the wall clock
+    _Atomic uint64_t n_runs;  // of threads: slice.c
+    uint64_t n_runs_seen;     // by slice.c
+    _Atomic int kernel_id;    // of its kernel thread; 0: not yet
 
     struct queue fresh; // never started; REQUIRES(system->mutex)
     _Atomic unsigned n_fresh;
@@ -101,6 +104,12 @@ struct ult_system {
     uint64_t opened_tsc;
     struct gate gate;
     struct awake *_Atomic awake; // while slow nodes are emulated
+    void (*leave)(void);         // ult_follow_switches()
+    void (*arrive)(void);
+    int (*may_switch)(void *owner, uintptr_t pc, uintptr_t sp); // slice.c
+    void *may_switch_owner;
+    int has_slicer;
+    pthread_t slicer;
 
     struct slot *slots;         // [config.n_slots], zero pages until used
     _Atomic unsigned high_slot; // slots from here on were never used

@@ -304,7 +304,6 @@ static void workers_without_threads_stop(void **state)
         .n_workers = 3,
         .stack_size = STACK_SIZE,
         .n_slots = 4,
-        .resumable_signal = SIGBUS,
     };
     pthread_t stopper;
 
@@ -326,7 +325,6 @@ static void taken_addresses_are_refused(void **state)
         .n_workers = 1,
         .stack_size = STACK_SIZE,
         .n_slots = 4,
-        .resumable_signal = SIGBUS,
     };
     struct ult_system *second;
 

@@ -28,7 +28,6 @@
 // that has been charged before, so errors do not add up, and time in which the
 // kernel ran somebody else is not counted. A worker that emulates a slower
 // processor (duty.c) charges what that one would have taken.
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -54,6 +53,9 @@ REAL_CALL void worker_set_self(struct worker *worker)
 {
     __asm__ volatile("" ::: "memory");
     self = worker;
+    if (worker != NULL) {
+        worker->kernel_id = kthread_id();
+    }
 }
 
 static void calibrate(struct worker *worker)
@@ -194,7 +196,7 @@ static void arm_alternate_stack(const struct worker *worker,
     char *low;
     size_t size;
 
-    if (system->config.resumable_signal != SIGSEGV) {
+    if (!system->config.has_alternate_stacks) {
         return;
     }
     low = stack_slot_alternate_low(system, thread->slot);
@@ -245,6 +247,8 @@ static void run(struct worker *worker, struct ult *thread)
         duty_begin(&worker->duty);
     }
     arm_alternate_stack(worker, thread);
+    atomic_store_explicit(&worker->n_runs, worker->n_runs + 1,
+                          memory_order_relaxed);
     worker->current = thread;
     sanitize_leave(&worker->fiber, &thread->fiber);
     transfer = context_jump(thread->context, NULL);
@@ -258,6 +262,9 @@ static REAL_CALL void arrive(struct context_transfer transfer)
 
     sanitize_arrive(&worker->current->fiber);
     worker->context = transfer.from;
+    if (worker->system->arrive != NULL) {
+        worker->system->arrive();
+    }
 }
 
 REAL_CALL void worker_leave(enum switch_reason reason,
@@ -270,6 +277,9 @@ REAL_CALL void worker_leave(enum switch_reason reason,
     worker->reason = reason;
     worker->action = action;
     worker->action_owner = owner;
+    if (worker->system->leave != NULL) {
+        worker->system->leave();
+    }
     sanitize_leave(reason == REASON_EXIT ? NULL : &thread->fiber,
                    &worker->fiber);
     arrive(context_jump(worker->context, NULL)); // I2

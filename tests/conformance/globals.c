@@ -21,7 +21,7 @@ void globals_open(struct world *world, unsigned node)
     for (page_no page = 0; page < space->n_globals; page++) {
         memset(space_place(space, page), first_byte_of(page), TM_PAGE_SIZE);
     }
-    engine_add_globals(world->nodes[node].engine);
+    engine_add_globals(world->nodes[node].engine, 0);
 }
 
 int globals_lend(struct world *world)

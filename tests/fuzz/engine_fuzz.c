@@ -683,7 +683,7 @@ static void open_world(struct world *world, uint8_t what)
     world->looks_for_races = (what & 48) == 32; // without a pager
     FUZZ_CHECK(!world->looks_for_races ||
                engine_look_for_races(world->engine, note_race, world) == TM_OK);
-    engine_add_globals(world->engine);
+    engine_add_globals(world->engine, 0);
     if (what & 16) {
         open_pager(world, what / 32);
     }

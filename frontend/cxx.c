@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What C++ programs call besides: new and delete, for the C++ library's own use too, and
+// those functions of std::thread and std::condition_variable that are in the library. They
+// are written in C, by the names and layouts that the library's ABI fixes.
+#include "front.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern __typeof__(malloc) tmf_malloc;
+extern __typeof__(memalign) tmf_memalign;
+extern __typeof__(sysconf) tmf_sysconf;
+extern __typeof__(pthread_create) tmf_pthread_create;
+extern __typeof__(pthread_join) tmf_pthread_join;
+extern __typeof__(pthread_detach) tmf_pthread_detach;
+extern __typeof__(pthread_spin_lock) tmf_pthread_spin_lock;
+extern __typeof__(pthread_spin_unlock) tmf_pthread_spin_unlock;
+extern __typeof__(pthread_cond_wait) tmf_pthread_cond_wait;
+extern __typeof__(pthread_cond_signal) tmf_pthread_cond_signal;
+extern __typeof__(pthread_cond_broadcast) tmf_pthread_cond_broadcast;
+
+#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
+
+// In the program's context only: the library allocates for itself before and after.
+static void *new_block(size_t size, size_t alignment)
+{
+    void *block;
+
+    if (front_is_program()) {
+        block =
+            alignment <= 16 ? tmf_malloc(size) : tmf_memalign(alignment, size);
+    } else {
+        block = alignment <= 16 ? malloc(size == 0 ? 1 : size)
+                                : aligned_alloc(alignment, size);
+    }
+    return block;
+}
+
+static void *new_or_end(size_t size, size_t alignment)
+{
+    void *block = new_block(size, alignment);
+
+    if (block == NULL) {
+        front_fatal("no memory for new of %zu bytes", size);
+    }
+    return block;
+}
+
+#define NEW(c_name, name)                                                      \
+    void *c_name(size_t size) NAMED(name);                                     \
+    void *c_name(size_t size)                                                  \
+    {                                                                          \
+        return new_or_end(size, 16);                                           \
+    }                                                                          \
+    void *c_name##_quiet(size_t size, const void *tag)                         \
+        NAMED(name "RKSt9nothrow_t");                                          \
+    void *c_name##_quiet(size_t size, const void *tag)                         \
+    {                                                                          \
+        (void)tag;                                                             \
+        return new_block(size, 16);                                            \
+    }                                                                          \
+    void *c_name##_aligned(size_t size, size_t alignment)                      \
+        NAMED(name "St11align_val_t");                                         \
+    void *c_name##_aligned(size_t size, size_t alignment)                      \
+    {                                                                          \
+        return new_or_end(size, alignment);                                    \
+    }
+
+#define DELETE(c_name, name)                                                   \
+    void c_name(void *block) NAMED(name "Pv");                                 \
+    void c_name(void *block)                                                   \
+    {                                                                          \
+        front_free(block);                                                     \
+    }                                                                          \
+    void c_name##_quiet(void *block, const void *tag)                          \
+        NAMED(name "PvRKSt9nothrow_t");                                        \
+    void c_name##_quiet(void *block, const void *tag)                          \
+    {                                                                          \
+        (void)tag;                                                             \
+        front_free(block);                                                     \
+    }                                                                          \
+    void c_name##_sized(void *block, size_t size) NAMED(name "Pvm");           \
+    void c_name##_sized(void *block, size_t size)                              \
+    {                                                                          \
+        (void)size;                                                            \
+        front_free(block);                                                     \
+    }                                                                          \
+    void c_name##_aligned(void *block, size_t alignment)                       \
+        NAMED(name "PvSt11align_val_t");                                       \
+    void c_name##_aligned(void *block, size_t alignment)                       \
+    {                                                                          \
+        (void)alignment;                                                       \
+        front_free(block);                                                     \
+    }                                                                          \
+    void c_name##_sized_aligned(void *block, size_t size, size_t alignment)    \
+        NAMED(name "PvmSt11align_val_t");                                      \
+    void c_name##_sized_aligned(void *block, size_t size, size_t alignment)    \
+    {                                                                          \
+        (void)size;                                                            \
+        (void)alignment;                                                       \
+        front_free(block);                                                     \
+    }
+
+NEW(new_object, "_Znwm")
+NEW(new_array, "_Znam")
+DELETE(delete_object, "_Zdl")
+DELETE(delete_array, "_Zda")
+
+// ---- std::thread: its state is an object whose functions are, in the order of its table,
+// two destructors, of which the second deletes it, and what runs
+
+struct state {
+    void (**functions)(struct state *);
+};
+
+enum { DELETES = 1, RUNS = 2 };
+
+static void *run_state(void *argument)
+{
+    struct state *state = argument;
+
+    state->functions[RUNS](state);
+    state->functions[DELETES](state);
+    return NULL;
+}
+
+static _Noreturn void end_by_error(const char *what)
+{
+    front_fatal("std::thread: %s", what);
+}
+
+void start_thread(pthread_t *number, struct state **state, void (*unused)(void))
+    NAMED("tmf__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14"
+          "default_deleteIS1_EEPFvvE");
+void start_thread(pthread_t *number, struct state **state, void (*unused)(void))
+{
+    struct state *own = *state;
+
+    (void)unused;
+    *state = NULL;
+    if (tmf_pthread_create(number, NULL, run_state, own) != 0) {
+        end_by_error("no thread is left");
+    }
+}
+
+void join_thread(pthread_t *number) NAMED("tmf__ZNSt6thread4joinEv");
+void join_thread(pthread_t *number)
+{
+    if (*number == 0 || tmf_pthread_join(*number, NULL) != 0) {
+        end_by_error("join() of a thread that cannot be joined");
+    }
+    *number = 0;
+}
+
+void detach_thread(pthread_t *number) NAMED("tmf__ZNSt6thread6detachEv");
+void detach_thread(pthread_t *number)
+{
+    if (*number == 0 || tmf_pthread_detach(*number) != 0) {
+        end_by_error("detach() of a thread that cannot be detached");
+    }
+    *number = 0;
+}
+
+unsigned count_processors(void)
+    NAMED("tmf__ZNSt6thread20hardware_concurrencyEv");
+unsigned count_processors(void)
+{
+    return (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+// ---- std::condition_variable: a pthread_cond_t; std::unique_lock: a pointer to a mutex
+
+void make_cond(pthread_cond_t *cond) NAMED("tmf__ZNSt18condition_variableC1Ev");
+void make_cond(pthread_cond_t *cond)
+{
+    memset(cond, 0, sizeof *cond);
+}
+
+void make_base_cond(pthread_cond_t *cond)
+    NAMED("tmf__ZNSt18condition_variableC2Ev");
+void make_base_cond(pthread_cond_t *cond)
+{
+    memset(cond, 0, sizeof *cond);
+}
+
+void end_cond(pthread_cond_t *cond) NAMED("tmf__ZNSt18condition_variableD1Ev");
+void end_cond(pthread_cond_t *cond)
+{
+    (void)cond;
+}
+
+void end_base_cond(pthread_cond_t *cond)
+    NAMED("tmf__ZNSt18condition_variableD2Ev");
+void end_base_cond(pthread_cond_t *cond)
+{
+    (void)cond;
+}
+
+void wait_for_cond(pthread_cond_t *cond, pthread_mutex_t **lock)
+    NAMED("tmf__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
+void wait_for_cond(pthread_cond_t *cond, pthread_mutex_t **lock)
+{
+    (void)!tmf_pthread_cond_wait(cond, *lock);
+}
+
+void notify_one(pthread_cond_t *cond)
+    NAMED("tmf__ZNSt18condition_variable10notify_oneEv");
+void notify_one(pthread_cond_t *cond)
+{
+    (void)!tmf_pthread_cond_signal(cond);
+}
+
+void notify_all(pthread_cond_t *cond)
+    NAMED("tmf__ZNSt18condition_variable10notify_allEv");
+void notify_all(pthread_cond_t *cond)
+{
+    (void)!tmf_pthread_cond_broadcast(cond);
+}
+
+// ---- variables of functions: the guard's first byte says that they are made
+
+int acquire_guard(char *guard) NAMED("tmf___cxa_guard_acquire");
+int acquire_guard(char *guard)
+{
+    (void)!tmf_pthread_spin_lock((pthread_spinlock_t *)(void *)guard);
+    if (*guard == 0) {
+        return 1;
+    }
+    (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
+    return 0;
+}
+
+void release_guard(char *guard) NAMED("tmf___cxa_guard_release");
+void release_guard(char *guard)
+{
+    *guard = 1;
+    (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
+}
+
+void abort_guard(char *guard) NAMED("tmf___cxa_guard_abort");
+void abort_guard(char *guard)
+{
+    (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
+}
+
+// ---- exceptions: one may be thrown on one node and caught on another (std::future)
+
+enum { HEADER = 128 }; // what the library keeps before an exception
+
+void *allocate_exception(size_t size) NAMED("__cxa_allocate_exception");
+void *allocate_exception(size_t size)
+{
+    char *block = new_or_end(size + HEADER, 16);
+
+    memset(block, 0, size + HEADER);
+    return block + HEADER;
+}
+
+void free_exception(void *exception) NAMED("__cxa_free_exception");
+void free_exception(void *exception)
+{
+    front_free((char *)exception - HEADER);
+}

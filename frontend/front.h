@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef FRONTEND_FRONT_H
+#define FRONTEND_FRONT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <teamster.h>
+
+/*
+ * Programs that were not written for Teamster (docs/unchanged-programs.md). `teamster cc`
+ * renames what they call: pthread_mutex_lock() becomes tmf_pthread_mutex_lock(), which is
+ * here. Each file is one border between such a program and Teamster.
+ *
+ * A thread has two stacks. The program's code runs on one in shared memory, so that the
+ * address of a local variable is good on all nodes. Teamster's code runs on the thread's
+ * private one, since a page of the other may go at any time:
+ *
+ *   - On the program's stack nothing of the library is called but what front_thread()
+ *     does.
+ *   - On the private stack none of the program's functions is called.
+ *   - No lock of the front end's own is held while shared memory is touched: a fault may
+ *     let another thread of the worker in.
+ */
+
+/** A function that takes the place of the C library's; one of the same name in the program
+ * goes first, as it would there. Before its definition. */
+#define FRONT(name) extern __typeof__(name) tmf_##name __attribute__((weak));
+
+/** What the front end keeps of a thread; on its private stack. */
+struct front_thread {
+    void *private_sp; ///< where Teamster's code begins
+    char *stack;      ///< the program's stack, shared
+    size_t stack_size;
+    void *(*start)(void *);
+    void *argument;
+    void *result;
+    void **values;                        ///< of keys: keys.c; shared
+    struct front_cleanup *cleanups;       ///< threads.c
+    struct front_destructor *destructors; ///< locals.c
+    char *
+        locals; ///< the thread's own values of variables that belong to workers
+    struct member *member; ///< openmp.c
+    int is_main;
+};
+
+/** Of the calling thread; NULL if it is none of the program's. */
+struct front_thread *front_thread(void);
+
+/** Does the caller run on the program's stack? */
+int front_is_program(void);
+
+/** The program, as the library knows it. Private to each node. */
+extern struct tm_unchanged front_program;
+
+/** Is it an address of shared memory that blocks are in? */
+int front_is_shared(const void *address);
+
+/** Call a function on the private stack; numbers and pointers only. */
+long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
+                uintptr_t d);
+
+#define FRONT_1(function, a) front_call((function), (uintptr_t)(a), 0, 0, 0)
+#define FRONT_2(function, a, b)                                                \
+    front_call((function), (uintptr_t)(a), (uintptr_t)(b), 0, 0)
+#define FRONT_3(function, a, b, c)                                             \
+    front_call((function), (uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c), 0)
+#define FRONT_4(function, a, b, c, d)                                          \
+    front_call((function), (uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c),     \
+               (uintptr_t)(d))
+
+/** Call function(arguments) on the root, where files are open. The arguments are shared;
+ * errno is as the function leaves it there. In the program's context. */
+long front_at_root(long (*function)(void *arguments), void *arguments);
+
+/** A deadline of some clock by CLOCK_REALTIME. In the program's context. */
+void front_deadline(clockid_t clock, const struct timespec *deadline,
+                    struct timespec *until);
+
+/** A status as POSIX has it. */
+int front_error(tm_status status);
+
+/** One line, then the end of the program with exit code 70. */
+_Noreturn void front_fatal(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+// ---- stack.c
+
+/** Stacks of threads that name none. */
+#define FRONT_STACK_SIZE ((size_t)1 << 20)
+#define FRONT_MAIN_STACK_SIZE ((size_t)8 << 20)
+
+/** Run function(argument) on a stack of so many bytes as a thread of the program.
+ * On a private stack. */
+void *front_run(struct front_thread *thread, size_t stack_size,
+                void *(*function)(struct front_thread *));
+
+/** The calling thread's program stack is needed no more. */
+void front_leave_stack(struct front_thread *thread);
+
+// ---- locals.c
+
+/** Thread-local variables of the program and the C++ library: bytes that each thread has
+ * of them; setting them as for a new thread; the library's calls at each switch. */
+size_t front_locals_size(void);
+void front_locals_begin(void);
+void front_locals_leave(void);
+void front_locals_arrive(void);
+
+/** Are there variables of the program's own? Then its threads must stay where they are: it
+ * may keep an address of one. */
+int front_has_locals(void);
+
+// ---- allocate.c
+
+/** malloc() and free() of the program's, on either stack. NULL: none left. */
+void *front_allocate(size_t size);
+void front_free(void *block);
+
+// ---- threads.c, main.c, keys.c
+
+/** End the calling thread; keys' destructors have run. On its private stack. */
+_Noreturn void front_thread_exit(struct front_thread *thread, void *result);
+
+/** What runs in a thread of the program: its function, then what its end brings. */
+void *front_thread_body(struct front_thread *thread);
+
+/** Call destructors of thread-local variables, then keys'. In the program's context. */
+void front_locals_end(void);
+void front_keys_end(void);
+
+/** All that main() has promised to be called at the end. In the program's context. */
+_Noreturn void front_exit(int status);
+
+/** End the program with this exit code, calling nothing. On the private stack; does not
+ * return. */
+long front_end(int status);
+
+/** main() has ended by pthread_exit(). On its private stack. */
+_Noreturn void front_main_gone(void);
+
+#endif

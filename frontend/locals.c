@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Variables of which each kernel thread has its own, and each thread of the program is to:
+//
+//   those of the program (__thread, thread_local)
+//   what the C++ library keeps of exceptions in flight, and of a std::call_once()
+//
+// A worker has one set of them, at a fixed distance from its thread pointer. When it switches
+// threads, the bytes go to the private stack of the one that leaves, and those of the one that
+// comes are put there. So they move with a thread; but an address of one is a worker's.
+//
+// Destructors of such variables are called at the end of the thread, as keys' are.
+#include "front.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct piece {
+    long distance; // from the thread pointer
+    size_t size;
+    const void *image; // its first bytes; zeros behind
+    size_t image_size;
+};
+
+static struct {
+    struct piece piece[4];
+    unsigned n;
+    size_t size;
+    int has_own;
+} locals;
+
+static char *thread_pointer(void)
+{
+    char *pointer;
+
+    __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
+
+static void add_piece(long distance, size_t size, const void *image,
+                      size_t image_size)
+{
+    locals.piece[locals.n++] =
+        (struct piece){distance, size, image, image_size};
+    locals.size += size;
+}
+
+// The program is the first of all. Its variables end at the thread pointer.
+static int look_at_program(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == PT_TLS && part->p_memsz > 0) {
+            size_t room = (part->p_memsz + part->p_align - 1) / part->p_align *
+                          part->p_align;
+
+            add_piece(-(long)room, part->p_memsz,
+                      (void *)(info->dlpi_addr + part->p_vaddr),
+                      part->p_filesz);
+            locals.has_own = 1;
+        }
+    }
+    return 1;
+}
+
+static void add_library_piece(const void *address, size_t size)
+{
+    if (address != NULL) {
+        add_piece((const char *)address - thread_pointer(), size, NULL, 0);
+    }
+}
+
+__attribute__((constructor)) static void find_pieces(void)
+{
+    void *(*exceptions)(void) =
+        (void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_get_globals");
+
+    dl_iterate_phdr(look_at_program, NULL);
+    if (exceptions != NULL) {
+        add_library_piece(exceptions(), 2 * sizeof(void *));
+        add_library_piece(dlsym(RTLD_DEFAULT, "_ZSt15__once_callable"),
+                          sizeof(void *));
+        add_library_piece(dlsym(RTLD_DEFAULT, "_ZSt11__once_call"),
+                          sizeof(void *));
+    }
+}
+
+size_t front_locals_size(void)
+{
+    return locals.size + 1;
+}
+
+int front_has_locals(void)
+{
+    return locals.has_own;
+}
+
+void front_locals_begin(void)
+{
+    for (unsigned i = 0; i < locals.n; i++) {
+        const struct piece *piece = &locals.piece[i];
+        char *place = thread_pointer() + piece->distance;
+
+        memset(place, 0, piece->size);
+        memcpy(place, piece->image, piece->image_size);
+    }
+}
+
+static char *kept_locals(void)
+{
+    const struct front_thread *thread = locals.n == 0 ? NULL : front_thread();
+
+    return thread == NULL ? NULL : thread->locals;
+}
+
+void front_locals_leave(void)
+{
+    char *kept = kept_locals();
+
+    for (unsigned i = 0; i < locals.n && kept != NULL; i++) {
+        memcpy(kept, thread_pointer() + locals.piece[i].distance,
+               locals.piece[i].size);
+        kept += locals.piece[i].size;
+    }
+}
+
+void front_locals_arrive(void)
+{
+    const char *kept = kept_locals();
+
+    for (unsigned i = 0; i < locals.n && kept != NULL; i++) {
+        memcpy(thread_pointer() + locals.piece[i].distance, kept,
+               locals.piece[i].size);
+        kept += locals.piece[i].size;
+    }
+}
+
+// ---- their destructors
+
+struct front_destructor {
+    struct front_destructor *next;
+    void (*function)(void *);
+    void *object;
+};
+
+int tmf___cxa_thread_atexit(void (*function)(void *), void *object,
+                            void *library) __attribute__((weak));
+int tmf___cxa_thread_atexit(void (*function)(void *), void *object,
+                            void *library)
+{
+    struct front_destructor *made = front_allocate(sizeof *made);
+
+    (void)library;
+    if (made == NULL) {
+        return -1;
+    }
+    *made = (struct front_destructor){front_thread()->destructors, function,
+                                      object};
+    front_thread()->destructors = made;
+    return 0;
+}
+
+void front_locals_end(void)
+{
+    while (front_thread()->destructors != NULL) {
+        struct front_destructor *first = front_thread()->destructors;
+
+        front_thread()->destructors = first->next;
+        first->function(first->object);
+        front_free(first);
+    }
+}

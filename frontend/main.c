@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The beginning and the end of a program.
+//
+// main() here is thread 0 of Teamster and stays where it is; the program's main() is a
+// thread like others, on the root at first. Constructors of the program's objects (C++'s,
+// and those with the attribute) run in it, once, on the root, in shared memory: before
+// tm_init() each node would have run them for itself. What atexit() was told is called by
+// whoever calls exit(), in the program's context; then thread 0 ends the process.
+//
+// Which protocol: a program in which `teamster cc` has found atomic or volatile accesses,
+// or assembler, relies on what processors promise, and so all its memory is sequential.
+#include "front.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/unchanged.h"
+
+typedef void constructor(int, char **, char **);
+
+// What the linker script and `teamster cc` say of the program.
+extern char tmf_variables_start[], tmf_flags_end[], tmf_variables_end[];
+extern constructor *tmf_constructors_start[], *tmf_constructors_end[];
+extern void (*tmf_destructors_start[])(void);
+extern void (*tmf_destructors_end[])(void);
+extern char tmf_is_racy[] __attribute__((weak));
+
+extern int tmf_main(int argc, char **argv, char **variables);
+
+// The C++ library's streams, of which the program's objects would take care.
+extern void make_streams(void *place) __asm__("_ZNSt8ios_base4InitC1Ev")
+    __attribute__((weak));
+
+struct promise {
+    struct promise *next;
+    void (*function)(void *);
+    void *argument;
+};
+
+static TM_SHARED struct {
+    int argc;
+    char **argv;
+    struct promise *promises;
+    int status;
+    int is_main_gone;
+} program;
+
+static tm_mutex promises_mutex;
+static tm_sem ended;
+static tm_sem never;
+
+// ---- promises
+
+static long lock_promises(void)
+{
+    return tm_mutex_lock(&promises_mutex);
+}
+
+static long unlock_promises(void)
+{
+    return tm_mutex_unlock(&promises_mutex);
+}
+
+static int add_promise(void (*function)(void *), void *argument)
+{
+    struct promise *promise = front_allocate(sizeof *promise);
+
+    if (promise == NULL) {
+        return -1;
+    }
+    FRONT_1(lock_promises, 0);
+    *promise = (struct promise){program.promises, function, argument};
+    program.promises = promise;
+    FRONT_1(unlock_promises, 0);
+    return 0;
+}
+
+static struct promise *take_promise(void)
+{
+    struct promise *promise;
+
+    FRONT_1(lock_promises, 0);
+    promise = program.promises;
+    if (promise != NULL) {
+        program.promises = promise->next;
+    }
+    FRONT_1(unlock_promises, 0);
+    return promise;
+}
+
+int tmf___cxa_atexit(void (*function)(void *), void *argument, void *object)
+    __attribute__((weak));
+int tmf___cxa_atexit(void (*function)(void *), void *argument, void *object)
+{
+    (void)object;
+    return add_promise(function, argument);
+}
+
+FRONT(atexit)
+int tmf_atexit(void (*function)(void))
+{
+    return add_promise((void (*)(void *))function, NULL);
+}
+
+// ---- the end
+
+// Thread 0 goes on; this one never.
+long front_end(int status)
+{
+    program.status = status;
+    (void)!tm_sem_post(&ended);
+    while (tm_sem_wait(&never) != TM_OK) {
+        pause(); // thread 0 has left the cluster already
+    }
+    return 0;
+}
+
+void front_exit(int status)
+{
+    front_locals_end();
+    for (struct promise *promise = take_promise(); promise != NULL;
+         promise = take_promise()) {
+        promise->function(promise->argument);
+    }
+    for (void (**end)(void) = tmf_destructors_end;
+         end > tmf_destructors_start;) {
+        (*--end)();
+    }
+    FRONT_1(front_end, status);
+    abort();
+}
+
+FRONT(exit)
+void tmf_exit(int status)
+{
+    front_exit(status);
+}
+
+FRONT(_exit)
+void tmf__exit(int status)
+{
+    FRONT_1(front_end, status);
+    abort();
+}
+
+FRONT(_Exit)
+void tmf__Exit(int status)
+{
+    FRONT_1(front_end, status);
+    abort();
+}
+
+FRONT(quick_exit)
+void tmf_quick_exit(int status)
+{
+    FRONT_1(front_end, status);
+    abort();
+}
+
+void front_main_gone(void)
+{
+    program.is_main_gone = 1;
+    (void)!tm_sem_post(&ended);
+    tm_thread_exit(NULL);
+}
+
+// ---- the beginning
+
+static void *run_main(void *nothing)
+{
+    (void)nothing;
+    for (constructor **next = tmf_constructors_start;
+         next < tmf_constructors_end; next++) {
+        (*next)(program.argc, program.argv, environ);
+    }
+    front_exit(tmf_main(program.argc, program.argv, environ));
+}
+
+static void *begin_main(void *nothing)
+{
+    struct front_thread thread = {.start = run_main, .is_main = 1};
+
+    (void)nothing;
+    return front_run(&thread, FRONT_MAIN_STACK_SIZE, front_thread_body);
+}
+
+static void copy_arguments(int argc, char **argv)
+{
+    program.argc = argc;
+    program.argv = tm_alloc(((size_t)argc + 1) * sizeof *program.argv, NULL);
+    for (int i = 0; i < argc; i++) {
+        program.argv[i] = tm_alloc(strlen(argv[i]) + 1, NULL);
+        strcpy(program.argv[i], argv[i]);
+    }
+}
+
+// @return the protocol that was asked for and cannot be had, or NULL
+static const char *choose_protocol(void)
+{
+    const char *asked = getenv("TEAMSTER_PROTOCOL");
+
+    if (tmf_is_racy == NULL ||
+        (asked != NULL && strcmp(asked, "sequential") == 0)) {
+        return NULL;
+    }
+    if (asked != NULL) {
+        asked = strdup(asked);
+    }
+    setenv("TEAMSTER_PROTOCOL", "sequential", 1);
+    return asked;
+}
+
+static void begin_program(int argc, char **argv)
+{
+    const tm_thread_attr attr = {
+        .name = "main", .placement = TM_ON_NODE, .node = 0};
+
+    copy_arguments(argc, argv);
+    if (tm_sem_init(&ended, 0) != TM_OK || tm_sem_init(&never, 0) != TM_OK ||
+        tm_thread_create(NULL, &attr, begin_main, NULL) != TM_OK) {
+        front_fatal("cannot start main()");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static char streams[16];
+    const char *refused = choose_protocol();
+
+    if (make_streams != NULL) {
+        make_streams(streams);
+    }
+    setenv("TEAMSTER_MOVE_AT", front_has_locals() ? "iterations" : "barriers",
+           front_has_locals());
+    front_program = (struct tm_unchanged){
+        .variables = {.header_version = TM_VERSION_MAJOR << 16 |
+                                        TM_VERSION_MINOR << 8 |
+                                        TM_VERSION_PATCH,
+                      .shared_start = tmf_variables_start,
+                      .shared_end = tmf_variables_end},
+        .flags_end = tmf_flags_end,
+        .leave = front_locals_leave,
+        .arrive = front_locals_arrive,
+    };
+    if (teamster_init_unchanged(&front_program) != TM_OK) {
+        return 70;
+    }
+    if (refused != NULL) {
+        fprintf(stderr,
+                "teamster: warning: %s has atomic or volatile accesses, so all "
+                "its memory is sequential, not %s\n",
+                argv[0], refused);
+    }
+    begin_program(argc, argv);
+    (void)!tm_sem_wait(&ended);
+    if (program.is_main_gone) {
+        tm_thread_exit(NULL); // waits for all others
+    }
+    exit(program.status);
+}

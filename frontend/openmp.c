@@ -1,0 +1,712 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// OpenMP as GCC compiles it: calls of libgomp, whose ABI this is.
+//
+// A team is made of threads that stay: each waits at `dock` for the next region, runs its
+// part, and comes back there. Who meets a worksharing construct first sets it up: the k-th one
+// of a region is the same for all, since all pass them in one order. A region within a region
+// is run by who comes to it, alone. Tasks are run at once by who makes them, which the
+// standard allows.
+//
+// A share of the ring is set up anew only when its number has come round: a thread is
+// never RING constructs ahead of another, for it waits in between.
+#include "front.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RING = 64 };
+
+typedef void region(void *data);
+
+enum schedule { STATIC = 1, DYNAMIC = 2, GUIDED = 3, AUTO = 4 };
+
+/** A loop, sections or a single that threads share out. */
+struct share {
+    long number; // of the construct
+    unsigned long next;
+    unsigned long end;
+    unsigned long step; // of the loop's variable; may be a negative number
+    unsigned long chunk;
+    enum schedule kind;
+    int is_down;
+    void *copied;
+};
+
+/** What a thread of a team knows of itself, in its program stack. */
+struct member {
+    unsigned number;
+    unsigned n; // of the team
+    int is_in_region;
+    long n_shares;
+    struct share *share;
+};
+
+static TM_SHARED struct {
+    region *function;
+    void *data;
+    unsigned n;         // that take part in the region
+    unsigned n_pool;    // threads that there are; 0: not yet
+    unsigned dock;      // where they wait
+    unsigned wanted;    // omp_set_num_threads(); 0: nothing was said
+    struct share first; // of GOMP_parallel_loop_*()
+    enum schedule kind; // OMP_SCHEDULE
+    unsigned long chunk;
+    int has_settings;
+} team;
+
+static TM_SHARED struct share ring[RING];
+static tm_mutex ring_mutex[RING];
+static tm_mutex critical_mutex;
+static tm_mutex atomic_mutex;
+static tm_mutex team_mutex;
+static tm_barrier docks[2];
+static tm_barrier inner;
+
+extern __typeof__(sysconf) tmf_sysconf;
+extern __typeof__(pthread_create) tmf_pthread_create;
+
+static long lock(void *mutex)
+{
+    return tm_mutex_lock(mutex);
+}
+
+static long unlock(void *mutex)
+{
+    return tm_mutex_unlock(mutex);
+}
+
+static long meet(void *barrier)
+{
+    return tm_barrier_wait(barrier);
+}
+
+static long set_count(void *barrier, unsigned n)
+{
+    return tm_barrier_init(barrier, n);
+}
+
+// ---- members: of a thread that is in no team, one that is made now
+
+static struct member *self(void)
+{
+    struct front_thread *thread = front_thread();
+
+    if (thread->member == NULL) {
+        thread->member = front_allocate(sizeof *thread->member);
+        if (thread->member == NULL) {
+            front_fatal("no memory for a thread of OpenMP");
+        }
+        *thread->member = (struct member){.n = 1};
+    }
+    return thread->member;
+}
+
+static void read_schedule(void)
+{
+    const char *text = getenv("OMP_SCHEDULE");
+    const char *comma = text == NULL ? NULL : strchr(text, ',');
+    const char *kind = text == NULL ? "dynamic" : text;
+
+    kind = strncmp(kind, "nonmonotonic:", 13) == 0 ? kind + 13 : kind;
+    kind = strncmp(kind, "monotonic:", 10) == 0 ? kind + 10 : kind;
+    team.kind = strncasecmp(kind, "static", 6) == 0   ? STATIC
+                : strncasecmp(kind, "guided", 6) == 0 ? GUIDED
+                : strncasecmp(kind, "auto", 4) == 0   ? STATIC
+                                                      : DYNAMIC;
+    team.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
+}
+
+static long read_settings(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+
+    (void)!tm_mutex_lock(&team_mutex);
+    if (!team.has_settings) {
+        read_schedule();
+        if (text != NULL && atoi(text) > 0 && team.wanted == 0) {
+            team.wanted = (unsigned)atoi(text);
+        }
+        team.has_settings = 1;
+    }
+    (void)!tm_mutex_unlock(&team_mutex);
+    return 0;
+}
+
+static unsigned wanted_threads(void)
+{
+    FRONT_1(read_settings, 0);
+    return team.wanted > 0 ? team.wanted
+                           : (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void run_part(struct member *member, region *function, void *data)
+{
+    const struct member before = *member;
+
+    member->n = team.n;
+    member->is_in_region = 1;
+    member->n_shares = 0;
+    function(data);
+    *member = before;
+}
+
+static void *work(void *argument)
+{
+    struct member *member = self();
+    unsigned dock = team.dock;
+
+    member->number = (unsigned)(long)argument;
+    for (;;) {
+        FRONT_1(meet, &docks[dock]);
+        if (team.dock != dock) { // there are to be more threads
+            dock = team.dock;
+            continue;
+        }
+        if (member->number < team.n) {
+            run_part(member, team.function, team.data);
+        }
+        FRONT_1(meet, &docks[dock]);
+    }
+    return NULL;
+}
+
+// All wait for the other dock then, which has room for the new ones.
+static void widen_pool(unsigned n)
+{
+    const unsigned before = team.dock;
+    pthread_t thread;
+
+    if (n <= team.n_pool) {
+        return;
+    }
+    FRONT_2(set_count, &docks[1 - before], n);
+    team.dock = 1 - before;
+    if (team.n_pool > 1) {
+        FRONT_1(meet, &docks[before]);
+    }
+    for (unsigned i = team.n_pool == 0 ? 1 : team.n_pool; i < n; i++) {
+        if (tmf_pthread_create(&thread, NULL, work, (void *)(long)i) != 0) {
+            front_fatal("OpenMP: no thread is left");
+        }
+    }
+    team.n_pool = n;
+}
+
+// ---- regions
+
+static struct share *enter_share(struct member *member,
+                                 const struct share *settings);
+
+static int has_own_share(const struct member *member)
+{
+    return member->share != NULL &&
+           (member->share < ring || member->share >= ring + RING);
+}
+
+// @param settings  of the loop that the region begins with, or NULL
+static void run_alone(region *function, void *data,
+                      const struct share *settings)
+{
+    struct member *member = self();
+    const struct member before = *member;
+
+    *member = (struct member){.n = 1, .is_in_region = before.is_in_region};
+    if (settings != NULL) {
+        enter_share(member, settings);
+    }
+    function(data);
+    if (has_own_share(member)) {
+        front_free(member->share);
+    }
+    *member = before;
+}
+
+static void run_team(region *function, void *data, unsigned n)
+{
+    widen_pool(n);
+    team.n = n;
+    team.function = function;
+    team.data = data;
+    memset(ring, 0, sizeof ring);
+    FRONT_2(set_count, &inner, n);
+    FRONT_1(meet, &docks[team.dock]);
+    run_part(self(), function, data);
+    FRONT_1(meet, &docks[team.dock]);
+}
+
+void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags);
+void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags)
+{
+    (void)flags;
+    n = n == 0 ? wanted_threads() : n;
+    if (self()->is_in_region || n == 1) {
+        run_alone(function, data, NULL);
+    } else {
+        run_team(function, data, n);
+    }
+}
+
+void GOMP_barrier(void);
+void GOMP_barrier(void)
+{
+    if (self()->n > 1) {
+        FRONT_1(meet, &inner);
+    }
+}
+
+// ---- mutual exclusion
+
+#define PAIR(name, parameters, mutex)                                          \
+    void name##_start parameters;                                              \
+    void name##_start parameters                                               \
+    {                                                                          \
+        FRONT_1(lock, mutex);                                                  \
+    }                                                                          \
+    void name##_end parameters;                                                \
+    void name##_end parameters                                                 \
+    {                                                                          \
+        FRONT_1(unlock, mutex);                                                \
+    }
+
+PAIR(GOMP_critical, (void), &critical_mutex)
+PAIR(GOMP_atomic, (void), &atomic_mutex)
+PAIR(GOMP_critical_name, (void **name), name)
+
+// ---- worksharing
+
+// Which share this construct has; set up by who comes first. Locked afterwards, if there
+// are others.
+static struct share *enter_share(struct member *member,
+                                 const struct share *settings)
+{
+    const long number = ++member->n_shares;
+    struct share *share;
+
+    if (member->n == 1) { // of its own: others may be in another region
+        if (!has_own_share(member)) {
+            member->share = front_allocate(sizeof *share);
+        }
+        *member->share = *settings;
+        return member->share;
+    }
+    share = &ring[number % RING];
+    FRONT_1(lock, &ring_mutex[number % RING]);
+    if (share->number != number) {
+        *share = *settings;
+        share->number = number;
+    }
+    return member->share = share;
+}
+
+static void leave_share(struct member *member)
+{
+    if (member->n > 1) {
+        FRONT_1(unlock, &ring_mutex[member->share - ring]);
+    }
+}
+
+static unsigned long steps_left(const struct share *share)
+{
+    unsigned long distance =
+        share->is_down ? share->next - share->end : share->end - share->next;
+    unsigned long step = share->is_down ? 0 - share->step : share->step;
+
+    return (distance + step - 1) / step;
+}
+
+static int is_over(const struct share *share)
+{
+    return share->is_down ? (long)share->next <= (long)share->end
+                          : (long)share->next >= (long)share->end;
+}
+
+static bool take_chunk(struct member *member, unsigned long *first,
+                       unsigned long *end)
+{
+    struct share *share = member->share;
+    unsigned long left;
+    unsigned long n;
+
+    if (is_over(share)) {
+        return false;
+    }
+    left = steps_left(share);
+    n = share->chunk == 0 ? 1 : share->chunk;
+    if (share->kind == GUIDED && left / member->n / 2 > n) {
+        n = left / member->n / 2;
+    }
+    if (share->kind == STATIC && share->chunk == 0) {
+        n = (left + member->n - 1) / member->n;
+    }
+    n = n > left ? left : n;
+    *first = share->next;
+    *end = n == left ? share->end : share->next + n * share->step;
+    share->next += n * share->step;
+    if (n == left) {
+        share->next = share->end;
+    }
+    return true;
+}
+
+static bool begin_loop(const struct share *settings, unsigned long *first,
+                       unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    enter_share(member, settings);
+    has_one = take_chunk(member, first, end);
+    leave_share(member);
+    return has_one;
+}
+
+static bool next_chunk(unsigned long *first, unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    if (member->n > 1) {
+        FRONT_1(lock, &ring_mutex[member->share - ring]);
+    }
+    has_one = take_chunk(member, first, end);
+    leave_share(member);
+    return has_one;
+}
+
+static struct share loop_of(unsigned long start, unsigned long end,
+                            unsigned long step, enum schedule kind,
+                            unsigned long chunk)
+{
+    return (struct share){.next = start,
+                          .end = end,
+                          .step = step,
+                          .is_down = (long)step < 0,
+                          .kind = kind,
+                          .chunk = chunk};
+}
+
+static struct share loop_at_run_time(unsigned long start, unsigned long end,
+                                     unsigned long step)
+{
+    FRONT_1(read_settings, 0);
+    return loop_of(start, end, step, team.kind, team.chunk);
+}
+
+// GOMP_parallel_loop_*(): the region begins with the loop's next chunk.
+static void enter_first_loop(void *data)
+{
+    struct member *member = self();
+
+    (void)data;
+    enter_share(member, &team.first);
+    leave_share(member);
+    ((region *)team.first.copied)(team.data);
+}
+
+static void run_loop(region *function, void *data, unsigned n,
+                     struct share settings)
+{
+    n = n == 0 ? wanted_threads() : n;
+    if (self()->is_in_region || n == 1) {
+        run_alone(function, data, &settings);
+        return;
+    }
+    team.first = settings;
+    team.first.copied = (void *)function;
+    run_team(enter_first_loop, data, n);
+}
+
+#define LOOP_FUNCTIONS(name, extra, arguments, settings)                       \
+    bool GOMP_loop_##name##_start(long start, long end, long step extra,       \
+                                  long *first, long *last);                    \
+    bool GOMP_loop_##name##_start(long start, long end, long step extra,       \
+                                  long *first, long *last)                     \
+    {                                                                          \
+        const struct share share = settings;                                   \
+        return begin_loop(&share, (unsigned long *)first,                      \
+                          (unsigned long *)last);                              \
+    }                                                                          \
+    bool GOMP_loop_##name##_next(long *first, long *last);                     \
+    bool GOMP_loop_##name##_next(long *first, long *last)                      \
+    {                                                                          \
+        return next_chunk((unsigned long *)first, (unsigned long *)last);      \
+    }                                                                          \
+    void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
+                                   long start, long end, long step extra,      \
+                                   unsigned flags);                            \
+    void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
+                                   long start, long end, long step extra,      \
+                                   unsigned flags)                             \
+    {                                                                          \
+        (void)flags;                                                           \
+        run_loop(function, data, n, settings);                                 \
+    }
+
+#define COMMA ,
+#define OF(kind)                                                               \
+    loop_of((unsigned long)start, (unsigned long)end, (unsigned long)step,     \
+            kind, (unsigned long)chunk)
+#define OF_RUN_TIME                                                            \
+    loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
+                     (unsigned long)step)
+
+LOOP_FUNCTIONS(static, COMMA long chunk, chunk, OF(STATIC))
+LOOP_FUNCTIONS(dynamic, COMMA long chunk, chunk, OF(DYNAMIC))
+LOOP_FUNCTIONS(guided, COMMA long chunk, chunk, OF(GUIDED))
+LOOP_FUNCTIONS(nonmonotonic_dynamic, COMMA long chunk, chunk, OF(DYNAMIC))
+LOOP_FUNCTIONS(nonmonotonic_guided, COMMA long chunk, chunk, OF(GUIDED))
+LOOP_FUNCTIONS(runtime, , , OF_RUN_TIME)
+LOOP_FUNCTIONS(nonmonotonic_runtime, , , OF_RUN_TIME)
+LOOP_FUNCTIONS(maybe_nonmonotonic_runtime, , , OF_RUN_TIME)
+
+// A share of a thread's own is used again by its next construct.
+void GOMP_loop_end_nowait(void);
+void GOMP_loop_end_nowait(void)
+{
+}
+
+void GOMP_loop_end(void);
+void GOMP_loop_end(void)
+{
+    GOMP_barrier();
+}
+
+// ---- sections: a loop from 1
+
+unsigned GOMP_sections_start(unsigned n);
+unsigned GOMP_sections_start(unsigned n)
+{
+    const struct share share = loop_of(1, n + 1ul, 1, DYNAMIC, 1);
+    unsigned long first;
+    unsigned long end;
+
+    return begin_loop(&share, &first, &end) ? (unsigned)first : 0;
+}
+
+unsigned GOMP_sections_next(void);
+unsigned GOMP_sections_next(void)
+{
+    unsigned long first;
+    unsigned long end;
+
+    return next_chunk(&first, &end) ? (unsigned)first : 0;
+}
+
+void GOMP_parallel_sections(region *function, void *data, unsigned n,
+                            unsigned count, unsigned flags);
+void GOMP_parallel_sections(region *function, void *data, unsigned n,
+                            unsigned count, unsigned flags)
+{
+    (void)flags;
+    run_loop(function, data, n, loop_of(1, count + 1ul, 1, DYNAMIC, 1));
+}
+
+void GOMP_sections_end(void);
+void GOMP_sections_end(void)
+{
+    GOMP_barrier();
+}
+
+void GOMP_sections_end_nowait(void);
+void GOMP_sections_end_nowait(void)
+{
+}
+
+// ---- single
+
+bool GOMP_single_start(void);
+bool GOMP_single_start(void)
+{
+    const struct share one = loop_of(0, 1, 1, DYNAMIC, 1);
+    unsigned long first;
+    unsigned long end;
+
+    return begin_loop(&one, &first, &end);
+}
+
+void *GOMP_single_copy_start(void);
+void *GOMP_single_copy_start(void)
+{
+    if (GOMP_single_start()) {
+        return NULL;
+    }
+    GOMP_barrier();
+    return self()->share->copied;
+}
+
+void GOMP_single_copy_end(void *data);
+void GOMP_single_copy_end(void *data)
+{
+    self()->share->copied = data;
+    GOMP_barrier();
+}
+
+// ---- tasks
+
+typedef void copy_function(void *to, void *from);
+
+static void run_task(region *function, void *data, copy_function *copy,
+                     long size, long alignment)
+{
+    char room[size + alignment];
+    char *own = (char *)(((uintptr_t)room + (uintptr_t)alignment - 1) /
+                         (uintptr_t)alignment * (uintptr_t)alignment);
+
+    copy(own, data);
+    function(own);
+}
+
+void GOMP_task(region *function, void *data, copy_function *copy, long size,
+               long alignment, bool is_deferred, unsigned flags, void **depend,
+               int priority, void *detach);
+void GOMP_task(region *function, void *data, copy_function *copy, long size,
+               long alignment, bool is_deferred, unsigned flags, void **depend,
+               int priority, void *detach)
+{
+    (void)is_deferred;
+    (void)flags;
+    (void)depend;
+    (void)priority;
+    (void)detach;
+    if (copy != NULL) {
+        run_task(function, data, copy, size, alignment);
+    } else {
+        function(data);
+    }
+}
+
+#define NOTHING(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+    }
+
+NOTHING(GOMP_taskwait)
+NOTHING(GOMP_taskyield)
+NOTHING(GOMP_taskgroup_start)
+NOTHING(GOMP_taskgroup_end)
+
+// ---- omp_*()
+
+#define ANSWER(type, name, value)                                              \
+    type name(void);                                                           \
+    type name(void)                                                            \
+    {                                                                          \
+        return value;                                                          \
+    }
+
+#define SETTING(name)                                                          \
+    void name(int value);                                                      \
+    void name(int value)                                                       \
+    {                                                                          \
+        (void)value;                                                           \
+    }
+
+ANSWER(int, omp_get_thread_num, self()->n > 1 ? (int)self()->number : 0)
+ANSWER(int, omp_get_num_threads, (int)self()->n)
+ANSWER(int, omp_get_max_threads, (int)wanted_threads())
+ANSWER(int, omp_in_parallel, self()->n > 1)
+ANSWER(int, omp_get_num_procs, (int)tmf_sysconf(_SC_NPROCESSORS_ONLN))
+ANSWER(int, omp_get_level, self()->is_in_region)
+ANSWER(int, omp_get_active_level, self()->n > 1)
+ANSWER(int, omp_get_thread_limit, 32000)
+ANSWER(int, omp_get_nested, 0)
+ANSWER(int, omp_get_dynamic, 0)
+ANSWER(int, omp_get_max_active_levels, 1)
+ANSWER(int, omp_get_cancellation, 0)
+ANSWER(int, omp_get_num_devices, 0)
+ANSWER(int, omp_is_initial_device, 1)
+ANSWER(int, omp_in_final, 1)
+ANSWER(double, omp_get_wtick, 1e-9)
+SETTING(omp_set_nested)
+SETTING(omp_set_dynamic)
+SETTING(omp_set_max_active_levels)
+
+double omp_get_wtime(void);
+double omp_get_wtime(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void omp_set_num_threads(int n);
+void omp_set_num_threads(int n)
+{
+    FRONT_1(read_settings, 0);
+    team.wanted = n > 0 ? (unsigned)n : team.wanted;
+}
+
+void omp_set_schedule(int kind, int chunk);
+void omp_set_schedule(int kind, int chunk)
+{
+    FRONT_1(read_settings, 0);
+    kind &= 7;
+    team.kind = kind == AUTO ? STATIC : (enum schedule)kind;
+    team.chunk = chunk > 0 ? (unsigned long)chunk : 0;
+}
+
+void omp_get_schedule(int *kind, int *chunk);
+void omp_get_schedule(int *kind, int *chunk)
+{
+    FRONT_1(read_settings, 0);
+    *kind = (int)team.kind;
+    *chunk = (int)team.chunk;
+}
+
+// Locks: mutexes by their address. Those that nest keep their depth beside them.
+struct nest_lock {
+    int count;
+    int reserved;
+    void *owner;
+};
+
+static long try_lock(void *mutex)
+{
+    return tm_mutex_trylock(mutex) == TM_OK;
+}
+
+#define LOCK_FUNCTION(name, action)                                            \
+    void name(void *object);                                                   \
+    void name(void *object)                                                    \
+    {                                                                          \
+        action;                                                                \
+    }
+
+LOCK_FUNCTION(omp_init_lock, (void)object)
+LOCK_FUNCTION(omp_destroy_lock, (void)object)
+LOCK_FUNCTION(omp_set_lock, FRONT_1(lock, object))
+LOCK_FUNCTION(omp_unset_lock, FRONT_1(unlock, object))
+LOCK_FUNCTION(omp_init_nest_lock, memset(object, 0, sizeof(struct nest_lock)))
+LOCK_FUNCTION(omp_destroy_nest_lock, (void)object)
+
+int omp_test_lock(void *object);
+int omp_test_lock(void *object)
+{
+    return (int)FRONT_1(try_lock, object);
+}
+
+void omp_set_nest_lock(struct nest_lock *object);
+void omp_set_nest_lock(struct nest_lock *object)
+{
+    if (FRONT_1(lock, object) == TM_OK) {
+        object->count = 0;
+    }
+    object->count++; // else it is held by the caller
+}
+
+void omp_unset_nest_lock(struct nest_lock *object);
+void omp_unset_nest_lock(struct nest_lock *object)
+{
+    if (--object->count == 0) {
+        FRONT_1(unlock, object);
+    }
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// pthread_create() and what goes with it. A pthread_t is the number of a thread.
+//
+// Attributes: stack size and detached state count; scheduling, processors and guard sizes
+// mean nothing here. Cleanup handlers are those of C: the compiler's frames hold them, and
+// the C library's functions, which would keep their list in the kernel thread, are replaced.
+#include "front.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/unchanged.h"
+
+/** What a new thread is told, in shared memory. */
+struct beginning {
+    void *(*start)(void *);
+    void *argument;
+    size_t stack_size;
+};
+
+/** What pthread_cleanup_push() has on the stack: __pthread_unwind_buf_t begins so. */
+struct front_cleanup {
+    struct __jmp_buf_tag state;
+};
+
+// ---- the end of a thread
+
+void front_thread_exit(struct front_thread *thread, void *result)
+{
+    if (thread->is_main) {
+        front_main_gone();
+    }
+    front_leave_stack(thread);
+    (void)!teamster_set_front(NULL);
+    tm_thread_exit(result);
+}
+
+void *front_thread_body(struct front_thread *thread)
+{
+    void *result = thread->start(thread->argument);
+
+    front_locals_end();
+    front_keys_end();
+    return result;
+}
+
+static void *begin_thread(void *argument)
+{
+    struct beginning *beginning = argument;
+    struct front_thread thread = {
+        .start = beginning->start,
+        .argument = beginning->argument,
+    };
+    size_t stack_size = beginning->stack_size;
+    void *result;
+
+    front_free(beginning);
+    result = front_run(&thread, stack_size, front_thread_body);
+    front_leave_stack(&thread);
+    return result;
+}
+
+static _Noreturn void end_calling_thread(void *result)
+{
+    front_locals_end();
+    front_keys_end();
+    FRONT_2(front_thread_exit, front_thread(), result);
+    abort();
+}
+
+// ---- creation
+
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+    size_t size = 0;
+
+    if (attr == NULL || pthread_attr_getstacksize(attr, &size) != 0 ||
+        size <= FRONT_STACK_SIZE) {
+        return FRONT_STACK_SIZE;
+    }
+    return size;
+}
+
+static int is_detached(const pthread_attr_t *attr)
+{
+    int state = PTHREAD_CREATE_JOINABLE;
+
+    return attr != NULL && pthread_attr_getdetachstate(attr, &state) == 0 &&
+           state == PTHREAD_CREATE_DETACHED;
+}
+
+static long create_thread(struct beginning *beginning, int detached,
+                          pthread_t *number)
+{
+    const tm_thread_attr attr = {.is_detached = detached};
+    tm_thread thread;
+    tm_status status =
+        tm_thread_create(&thread, &attr, begin_thread, beginning);
+
+    if (status == TM_OK) {
+        *number = (pthread_t)thread;
+    }
+    return front_error(status);
+}
+
+// A large stack that nobody asked for in so many words is the default of the system's.
+static size_t default_or_asked(const pthread_attr_t *attr)
+{
+    static const size_t usual = (size_t)8 << 20;
+    size_t size = stack_size_of(attr);
+
+    return size == usual ? FRONT_STACK_SIZE : size;
+}
+
+FRONT(pthread_create)
+int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
+                       void *(*start)(void *), void *argument)
+{
+    struct beginning *beginning = front_allocate(sizeof *beginning);
+    int error;
+
+    if (beginning == NULL) {
+        return EAGAIN;
+    }
+    *beginning = (struct beginning){start, argument, default_or_asked(attr)};
+    error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
+    if (error != 0) {
+        front_free(beginning);
+    }
+    return error;
+}
+
+// ---- other calls
+
+static long join_thread(pthread_t number, void **result)
+{
+    void *value = NULL;
+    tm_status status;
+
+    if (number == (pthread_t)tm_thread_self()) {
+        return EDEADLK;
+    }
+    status = tm_thread_join(number, &value);
+    if (status == TM_OK && result != NULL) {
+        *result = value;
+    }
+    return front_error(status);
+}
+
+FRONT(pthread_join)
+int tmf_pthread_join(pthread_t number, void **result)
+{
+    return (int)FRONT_2(join_thread, number, result);
+}
+
+static long detach_thread(pthread_t number)
+{
+    return front_error(tm_thread_detach(number));
+}
+
+FRONT(pthread_detach)
+int tmf_pthread_detach(pthread_t number)
+{
+    return (int)FRONT_1(detach_thread, number);
+}
+
+static long ask_self(void)
+{
+    return (long)tm_thread_self();
+}
+
+FRONT(pthread_self)
+pthread_t tmf_pthread_self(void)
+{
+    return (pthread_t)FRONT_1(ask_self, 0);
+}
+
+FRONT(pthread_equal)
+int tmf_pthread_equal(pthread_t a, pthread_t b)
+{
+    return a == b;
+}
+
+static long let_others_run(void)
+{
+    tm_thread_yield();
+    return 0;
+}
+
+FRONT(sched_yield)
+int tmf_sched_yield(void)
+{
+    return (int)FRONT_1(let_others_run, 0);
+}
+
+extern int tmf_pthread_yield(void)
+    __attribute__((weak, alias("tmf_sched_yield")));
+
+// ---- cleanup handlers and the end
+
+static struct front_cleanup **place_of_next(void *buffer)
+{
+    // Behind the state it has four words for the C library's own use.
+    return (struct front_cleanup **)((char *)buffer +
+                                     sizeof(__pthread_unwind_buf_t) -
+                                     4 * sizeof(void *));
+}
+
+void tmf___pthread_register_cancel(__pthread_unwind_buf_t *buffer)
+    __attribute__((weak));
+void tmf___pthread_register_cancel(__pthread_unwind_buf_t *buffer)
+{
+    struct front_thread *thread = front_thread();
+
+    *place_of_next(buffer) = thread->cleanups;
+    thread->cleanups = (struct front_cleanup *)buffer;
+}
+
+void tmf___pthread_unregister_cancel(__pthread_unwind_buf_t *buffer)
+    __attribute__((weak));
+void tmf___pthread_unregister_cancel(__pthread_unwind_buf_t *buffer)
+{
+    front_thread()->cleanups = *place_of_next(buffer);
+}
+
+// The newest handler is called by what its frame goes on with; then the next.
+static _Noreturn void unwind_all(void)
+{
+    struct front_thread *thread = front_thread();
+    struct front_cleanup *newest = thread->cleanups;
+
+    if (newest == NULL) {
+        end_calling_thread(thread->result);
+    }
+    thread->cleanups = *place_of_next(newest);
+    longjmp(&newest->state, 1);
+}
+
+void tmf___pthread_unwind_next(__pthread_unwind_buf_t *buffer)
+    __attribute__((weak, noreturn));
+void tmf___pthread_unwind_next(__pthread_unwind_buf_t *buffer)
+{
+    (void)buffer;
+    unwind_all();
+}
+
+FRONT(pthread_exit)
+void tmf_pthread_exit(void *result)
+{
+    front_thread()->result = result;
+    unwind_all();
+}
+
+// ---- what means nothing here
+
+FRONT(pthread_setcancelstate)
+int tmf_pthread_setcancelstate(int state, int *before)
+{
+    (void)state;
+    if (before != NULL) {
+        *before = PTHREAD_CANCEL_ENABLE;
+    }
+    return 0;
+}
+
+FRONT(pthread_setcanceltype)
+int tmf_pthread_setcanceltype(int type, int *before)
+{
+    (void)type;
+    if (before != NULL) {
+        *before = PTHREAD_CANCEL_DEFERRED;
+    }
+    return 0;
+}
+
+FRONT(pthread_testcancel)
+void tmf_pthread_testcancel(void)
+{
+}
+
+FRONT(pthread_setconcurrency)
+int tmf_pthread_setconcurrency(int level)
+{
+    (void)level;
+    return 0;
+}
+
+FRONT(pthread_setname_np)
+int tmf_pthread_setname_np(pthread_t number, const char *name)
+{
+    (void)number;
+    (void)name;
+    return 0;
+}
+
+FRONT(pthread_setaffinity_np)
+int tmf_pthread_setaffinity_np(pthread_t number, size_t size,
+                               const cpu_set_t *set)
+{
+    (void)number;
+    (void)size;
+    (void)set;
+    return 0;
+}
+
+FRONT(sched_setaffinity)
+int tmf_sched_setaffinity(pid_t process, size_t size, const cpu_set_t *set)
+{
+    (void)process;
+    (void)size;
+    (void)set;
+    return 0;
+}
+
+FRONT(pthread_setschedparam)
+int tmf_pthread_setschedparam(pthread_t number, int policy,
+                              const struct sched_param *parameters)
+{
+    (void)number;
+    (void)policy;
+    (void)parameters;
+    return 0;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_UNCHANGED_H
+#define RUNTIME_UNCHANGED_H
+
+#include "base/status.h"
+
+/*
+ * What the front end for unchanged programs (frontend/) needs of the library besides
+ * the public header. No program calls this.
+ */
+
+/** A program that was not written for Teamster, and how it is served. */
+struct tm_unchanged {
+    struct tm_program variables;
+    /** [variables.shared_start, flags_end) are the small ones, whole pages: plain atomics
+     * work there, whatever --protocol says. */
+    const char *flags_end;
+    /** Called at each switch of threads: ult_follow_switches(). */
+    void (*leave)(void);
+    void (*arrive)(void);
+    const char *blocks_low; ///< set: where blocks of shared memory can be
+    const char *blocks_high;
+};
+
+/**
+ * tm_init() of such a program.
+ *
+ * @param program  kept
+ * @return as tm_init(). Threads may be on stacks in shared memory from then on, as long
+ *         as they call nothing of the library there
+ */
+TM_API tm_status teamster_init_unchanged(struct tm_unchanged *program);
+
+/** What the front end keeps of the calling thread; NULL: nothing, or it is no thread.
+ * Context: any; async-signal-safe. */
+TM_API void *teamster_front(void);
+
+/** @param front  on the thread's private stack, since it moves with it
+ * @return TM_OK, TM_ENOMEM. Context: a thread. */
+TM_API tm_status teamster_set_front(void *front);
+
+#endif
