@@ -40,6 +40,7 @@ build liburing-dev          transfers to swap files
 build libncurses-dev        teamster top on a terminal
 build libmicrohttpd-dev     the live page
 build python3               manual pages, completion
+check g++                   programs in C++, unchanged
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests
