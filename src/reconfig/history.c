@@ -25,8 +25,14 @@
 enum {
     RAGGED_BITS = 16,
     TOGETHER_MAX = 64, // iterations in a sample
+    BURSTS_FROM = 6,   // samples that tell whether there are bursts
+    CALM_SAMPLES = 64, // that tell that there are none any more
     FAR_TOO_LONG = 4,  // times as long as asked for
 };
+
+/** history_spread() where a node gets its processor in bursts, and where none does. */
+#define BURSTY 0.3
+#define CALM 0.05
 
 struct history *history_new(unsigned n_nodes, const double *power)
 {
@@ -37,6 +43,7 @@ struct history *history_new(unsigned n_nodes, const double *power)
     }
     history->n_nodes = n_nodes;
     history->n_wanted = 1;
+    history->sample_s = HISTORY_SAMPLE_S;
     history->prior = HISTORY_SPREAD;
     history->power = malloc(n_nodes * sizeof *history->power);
     history->crowds = calloc(n_nodes, sizeof *history->crowds);
@@ -218,10 +225,10 @@ static void keep_node(struct history *history, struct node_ring *node)
 // @param length_s  of the sample just closed; 0: not known
 static void choose_length(struct history *history, double length_s)
 {
-    if (length_s > 0 && length_s < HISTORY_SAMPLE_S &&
+    if (length_s > 0 && length_s < history->sample_s &&
         history->n_wanted < TOGETHER_MAX) {
         history->n_wanted *= 2;
-    } else if (length_s > FAR_TOO_LONG * HISTORY_SAMPLE_S &&
+    } else if (length_s > FAR_TOO_LONG * history->sample_s &&
                history->n_wanted > 1) {
         history->n_wanted /= 2;
     }
@@ -390,6 +397,27 @@ void history_restart_at(struct history *history, uint32_t n)
 {
     history_restart(history);
     history->n_since = n;
+}
+
+void history_follow_bursts(struct history *history)
+{
+    const double length_s = history->latest_s * history->n_together;
+    const double spread = history_spread(history);
+    const int is_told = history->n_since >= BURSTS_FROM;
+
+    if (is_told && spread > BURSTY && length_s < HISTORY_SAMPLE_MOST_S) {
+        history->sample_s = 2 * length_s;
+        history_restart(history); // these are shorter
+        history->prior /= 2;
+        history->n_calm = 0;
+    } else if (is_told && spread < CALM) {
+        history->n_calm++;
+    }
+    if (history->n_calm >= CALM_SAMPLES &&
+        history->sample_s > HISTORY_SAMPLE_S) {
+        history->sample_s = fmax(history->sample_s / 2, HISTORY_SAMPLE_S);
+        history->n_calm = 0;
+    }
 }
 
 void history_skip(struct history *history, uint32_t n)

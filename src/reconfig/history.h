@@ -25,6 +25,10 @@
  * comes in slices of some milliseconds. */
 #define HISTORY_SAMPLE_S 0.01
 
+/** Or longer, up to twice this, where times go up and down: what a quota or another job takes
+ * comes in slices of a tenth of a second. */
+#define HISTORY_SAMPLE_MOST_S 0.3
+
 /** A part of a report: a thread that has arrived at the iteration's end. */
 struct history_arrival {
     uint64_t thread;
@@ -142,6 +146,14 @@ void history_restart_at(struct history *history, uint32_t n);
 
 /** The next n samples are not as others are: they are not kept, nor counted. */
 void history_skip(struct history *history, uint32_t n);
+
+/**
+ * A node that gets its processor in bursts, as under a quota, takes now a fifth, now all of
+ * what it takes in the mean, and medians tell the one or the other. If samples since the
+ * restart differ so, make them longer, up to twice HISTORY_SAMPLE_MOST_S, and begin anew;
+ * shorter again when they have long been alike. After each sample that is like the others.
+ */
+void history_follow_bursts(struct history *history);
 
 /** Forget the iteration and the sample that are open: others begin. */
 void history_drop_open(struct history *history);

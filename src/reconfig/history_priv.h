@@ -36,6 +36,8 @@ struct history {
     uint64_t current; ///< the iteration that is open, if n_reported > 0
     uint64_t closed;  ///< the latest that was closed, if n_closed > 0
     uint64_t n_closed;
+    double sample_s;     ///< that a sample is to last at least
+    uint32_t n_calm;     ///< samples in a row that hardly differed
     uint32_t n_wanted;   ///< iterations that are to be in a sample
     uint32_t n_open;     ///< closed ones in the sample that is open
     uint32_t n_together; ///< in the latest sample
@@ -51,6 +53,10 @@ struct history {
     history_sample_fn *watcher; ///< or NULL
     void *watcher_owner;
 };
+
+/** What samples since the restart differ by, of the node where it is most: a standard
+ * deviation as a part of what is usual. */
+double history_spread(const struct history *history);
 
 /** What the samples since the restart differ by is what those after the next will, it is
  * taken, until they tell. */

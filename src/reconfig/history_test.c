@@ -395,6 +395,30 @@ static void times_that_shift_are_seen(void **state)
     history_free(history);
 }
 
+static void bursts_make_samples_longer_and_calm_shorter(void **state)
+{
+    static const double bursts[] = {1, 5, 1, 1, 5, 5, 5, 1, 1, 5, 1, 5};
+    struct history *history = history_new(2, power);
+    uint64_t now_ns = 0;
+
+    (void)state;
+    report_times(history, bursts, 4, &now_ns);
+    history_follow_bursts(history);
+    assert_int_equal(history_n_since_restart(history), 4); // too few
+    report_times(history, bursts + 4, 8, &now_ns);
+    history_follow_bursts(history);
+    assert_int_equal(history_n_since_restart(history), 0); // they begin anew
+    assert_int_equal(history_n_together(history), 1);
+    report_times(history, bursts, 4, &now_ns);
+    assert_true(history_n_together(history) >= 2);
+    for (unsigned i = 0; i < 1000; i++) {
+        report_times(history, (double[]){1}, 1, &now_ns);
+        history_follow_bursts(history);
+    }
+    assert_int_equal(history_n_together(history), 1);
+    history_free(history);
+}
+
 static void samples_that_are_skipped_count_for_nothing(void **state)
 {
     static const double slow[] = {9, 9};
@@ -462,6 +486,7 @@ int main(void)
         cmocka_unit_test(errors_say_what_a_median_is_worth),
         cmocka_unit_test(times_that_shift_are_seen),
         cmocka_unit_test(samples_that_are_skipped_count_for_nothing),
+        cmocka_unit_test(bursts_make_samples_longer_and_calm_shorter),
         cmocka_unit_test(who_shares_processors_shares_the_waiting),
         cmocka_unit_test(who_shares_processors_computes_as_long_as_it_has_one),
         cmocka_unit_test(an_iteration_closes_when_all_have_reported),

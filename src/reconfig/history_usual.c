@@ -195,12 +195,12 @@ double history_slowest_error_s(const struct history *history, unsigned latest)
     return error_of_median(history, times_s, n, latest < n ? latest : n);
 }
 
-void history_learn_spread(struct history *history)
+double history_spread(const struct history *history)
 {
     const unsigned n = n_window(history);
-    double most = PRIOR_LEAST;
+    double most = 0;
 
-    for (unsigned x = 0; n >= PRIOR_UNTIL && x < history->n_nodes; x++) {
+    for (unsigned x = 0; x < history->n_nodes; x++) {
         double times_s[HISTORY_WINDOW];
         double usual_s;
 
@@ -209,11 +209,18 @@ void history_learn_spread(struct history *history)
         }
         usual_s = history_median(times_s, n);
         if (usual_s > 0) {
-            most = fmax(most, spread(history, times_s, n, usual_s) / usual_s);
+            most = fmax(most,
+                        OF_DEVIATION * median_deviation(times_s, n) / usual_s);
         }
     }
-    if (n >= PRIOR_UNTIL) {
-        history->prior = fmin(most, PRIOR_MOST);
+    return most;
+}
+
+void history_learn_spread(struct history *history)
+{
+    if (n_window(history) >= PRIOR_UNTIL) {
+        history->prior =
+            fmin(fmax(history_spread(history), PRIOR_LEAST), PRIOR_MOST);
     }
 }
 

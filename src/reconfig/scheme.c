@@ -593,6 +593,7 @@ void scheme_step(struct scheme *scheme)
             insist(scheme);
         } else {
             look_for_shift(scheme);
+            history_follow_bursts(scheme->history);
             watch(scheme);
         }
         break;
