@@ -38,7 +38,7 @@
  */
 
 /** Raised with every change of net/messages.def or boot_frames.def. */
-#define WIRE_VERSION 28u
+#define WIRE_VERSION 29u
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
