@@ -274,7 +274,8 @@ class Tests:
 
     def metrics_are_as_openmetrics_wants_them(self):
         job, page = self.begin()
-        jobs.wait_until(lambda: page.now()["job"]["blocks"])
+        jobs.wait_until(lambda: any(block["name"] == "grid 0" for block in
+                                    page.now()["job"]["blocks"]))
         answer, text = page.ask("/metrics", page.token)
         samples = rows_of_metrics(text)
         if "openmetrics-text" not in answer.getheader("Content-Type"):
