@@ -6,8 +6,12 @@
 //
 // Nodes say which iteration they have tracked, as their threads count; a round in which they
 // did not track the same one is of no use, and another is asked for.
+//
+// The blocks are those of the last round. What the round before found in blocks that have
+// been freed since is left out: runs lie in blocks.
 #include "runtime/script.h"
 #include "base/memory.h"
+#include "base/vector.h"
 #include "runtime/node.h"
 #include "runtime/registry.h"
 #include "runtime/tracking.h"
@@ -120,38 +124,78 @@ void script_passes(struct node *node)
 
 // ---- as a profile has it
 
-static size_t count_runs(const struct access_sets *sets)
-{
-    size_t n = 0;
+struct run_list {
+    struct profile_run *runs; // [n]
+    uint32_t n;
+    uint32_t room;
+};
 
-    for (uint32_t i = 0; i < access_sets_n_threads(sets); i++) {
-        n += access_sets_at(sets, i)->n_runs;
+static uint64_t end_of(const struct profile_block *block)
+{
+    return (uint64_t)block->page + block->n_pages;
+}
+
+// The first block that ends behind a page.
+static uint32_t block_behind(const struct script_notes *notes, uint64_t page)
+{
+    uint32_t low = 0;
+    uint32_t high = notes->n_blocks;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (end_of(&notes->blocks[middle]) <= page) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return n;
+    return low;
+}
+
+// The pages of a run that lie in blocks: a piece of it for each row of neighbours.
+static void add_pieces(struct run_list *list, const struct script_notes *notes,
+                       const struct wire_access_run *run)
+{
+    const uint64_t end = (uint64_t)run->page + run->n_pages;
+    uint64_t page = run->page;
+    uint32_t b = block_behind(notes, page);
+
+    while (b < notes->n_blocks && notes->blocks[b].page < end) {
+        const uint64_t from =
+            notes->blocks[b].page > page ? notes->blocks[b].page : page;
+
+        page = from;
+        while (b < notes->n_blocks && notes->blocks[b].page <= page) {
+            page = end_of(&notes->blocks[b++]);
+        }
+        page = page < end ? page : end;
+        vector_reserve(list->runs, list->room, list->n + 1);
+        list->runs[list->n++] = (struct profile_run){
+            (page_no)from, (page_no)(page - from), run->flags, run->diff_bytes};
+    }
 }
 
 // @param numbers  [n_threads] of the profile's threads
 static void fill_round(struct profile_round *round,
+                       const struct script_notes *notes,
                        const struct access_sets *sets, const uint64_t *numbers,
                        uint32_t n_threads)
 {
-    uint32_t n = 0;
+    struct run_list list = {0};
 
     round->first = memory_new((size_t)n_threads + 1, sizeof *round->first);
-    round->runs = memory_new(count_runs(sets), sizeof *round->runs);
     for (uint32_t i = 0; i < n_threads; i++) {
         const struct thread_accesses *thread =
             access_sets_thread(sets, numbers[i]);
 
-        round->first[i] = n;
+        round->first[i] = list.n;
         for (size_t k = 0; thread != NULL && k < thread->n_runs; k++) {
-            const struct wire_access_run *run = &thread->runs[k];
-
-            round->runs[n++] = (struct profile_run){
-                run->page, run->n_pages, run->flags, run->diff_bytes};
+            add_pieces(&list, notes, &thread->runs[k]);
         }
     }
-    round->first[n_threads] = n;
+    round->first[n_threads] = list.n;
+    round->runs = list.runs;
 }
 
 void script_fill(struct node *node, struct profile_script *script,
@@ -175,7 +219,8 @@ void script_fill(struct node *node, struct profile_script *script,
     script->rounds = memory_new(SCRIPT_ROUNDS, sizeof *script->rounds);
     for (unsigned r = 0; r < SCRIPT_ROUNDS; r++) {
         script->rounds[r].iteration = notes->iteration[r];
-        fill_round(&script->rounds[r], notes->sets[r], numbers, n_threads);
+        fill_round(&script->rounds[r], notes, notes->sets[r], numbers,
+                   n_threads);
     }
 }
 
