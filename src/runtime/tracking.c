@@ -287,7 +287,9 @@ void tracking_note_end(struct node *node, struct thread *thread, uint64_t key)
 static void pass(struct node *node, struct tracking *tracking, uint64_t key)
 {
     if (!is_end(node, key)) {
-        track_phase(tracking->track); // if it is on
+        if (tracking->with_phases) {
+            track_phase(tracking->track); // if it is on
+        }
         return;
     }
     if (is_on(node) && !tracking->began_early) {
@@ -372,13 +374,15 @@ void tracking_touch(struct node *node, const struct thread *thread,
 
 // ---- from the root, and by time
 
-static void arm(struct node *node, struct tracking *tracking, uint32_t round)
+static void arm(struct node *node, struct tracking *tracking, uint32_t round,
+                int with_phases)
 {
     if (is_on(node)) {
         stop(node, tracking); // an earlier round, which the root has given up
         track_clear(tracking->track);
     }
     tracking->round = round;
+    tracking->with_phases = with_phases;
     tracking->is_armed = 1;
 }
 
@@ -387,11 +391,13 @@ static tm_status follow_root(struct node *node, node_id from,
 {
     struct tracking *tracking = &node->tracking;
 
-    if (from != 0 || message->u.track.what > TRACK_GIVE_UP) {
+    if (from != 0 || message->u.track.what > TRACK_BEGIN_PHASES) {
         return TM_EWIRE;
     }
-    if (message->u.track.what == TRACK_BEGIN) {
-        arm(node, tracking, message->u.track.round);
+    if (message->u.track.what == TRACK_BEGIN ||
+        message->u.track.what == TRACK_BEGIN_PHASES) {
+        arm(node, tracking, message->u.track.round,
+            message->u.track.what == TRACK_BEGIN_PHASES);
         return TM_OK;
     }
     if (message->u.track.round != tracking->round) {

@@ -15,7 +15,12 @@ struct node;
 /* Which pages threads use, and in which order, in one iteration. */
 
 /** What the message `track` asks for. */
-enum track_what { TRACK_BEGIN, TRACK_SOMEBODY_DONE, TRACK_GIVE_UP };
+enum track_what {
+    TRACK_BEGIN,
+    TRACK_SOMEBODY_DONE,
+    TRACK_GIVE_UP,
+    TRACK_BEGIN_PHASES, ///< and tell what is written behind which barrier
+};
 
 /** Who may want to know what a round finds. */
 enum tracking_asker {
@@ -35,6 +40,7 @@ struct tracking {
     _Atomic int is_on; ///< changed under the lock, and read without
     int is_armed;      ///< the next iteration is to be tracked
     int began_early;   ///< before the barrier opened here
+    int with_phases;   ///< barriers within the iteration count
     uint32_t round;    ///< that this is about
     struct track *track;
     uint64_t began_ns;

@@ -48,7 +48,14 @@ static void leave_out_those_gone(struct node *node, struct access_sets *sets)
     }
 }
 
-static void start(struct node *node, struct tracking *tracking)
+// Phases cost all nodes a look at what was written, at each barrier: only a script has them.
+static enum track_what what_for(enum tracking_asker asker)
+{
+    return asker == TRACKING_FOR_SCRIPT ? TRACK_BEGIN_PHASES : TRACK_BEGIN;
+}
+
+static void start(struct node *node, struct tracking *tracking,
+                  enum track_what what)
 {
     tracking->last_round++;
     tracking->sets = access_sets_new(tracking->last_round, node->n_nodes,
@@ -56,7 +63,7 @@ static void start(struct node *node, struct tracking *tracking)
     ensure_memory(tracking->sets != NULL);
     leave_out_those_gone(node, tracking->sets);
     tracking->give_up_ns = 0;
-    tell_all(node, tracking->last_round, TRACK_BEGIN);
+    tell_all(node, tracking->last_round, what);
 }
 
 int tracking_ask(struct node *node, enum tracking_asker asker,
@@ -69,7 +76,7 @@ int tracking_ask(struct node *node, enum tracking_asker asker,
         return 0;
     }
     if (tracking->sets == NULL) {
-        start(node, tracking);
+        start(node, tracking, what_for(asker));
     }
     tracking->done[asker] = done;
     return 1;

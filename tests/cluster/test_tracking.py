@@ -5,7 +5,7 @@ programs that are tracked all the time give the results they always give.
 
     test_tracking.py TEST --build DIR [--protocol P] [--source S]
 
-Tests: exact, apps, random, litmus, moving, late, unmapped.
+Tests: exact, once, apps, random, litmus, moving, late, unmapped.
 """
 import argparse
 import os
@@ -98,6 +98,17 @@ class Tests:
                     if len(nodes) != n_nodes or any("given" in node
                                                     for node in nodes):
                         job.fail(f"nodes: {nodes}")
+
+    def once(self):
+        """Without --save-profile, a barrier within the iteration ends no turn: each use
+        of a page is caught once."""
+        job, _, rounds = self.run(1, "tests/cluster/tracked", "-t", 1, "-n", 30,
+                                  track="/3")
+        for found, nodes in rounds:
+            n_uses = sum(len(flags) for pages in found.values() for _, flags, _ in pages)
+            n_caught = int(re.search(r"(\d+) accesses caught", nodes[0])[1])
+            if n_caught != n_uses:
+                job.fail(f"{n_caught} accesses caught, {n_uses} uses of pages")
 
     def apps(self):
         """Bit by bit as ever, tracked in every third iteration, and with threads
