@@ -60,7 +60,9 @@ static uint64_t latency_ns(struct wires *wires, const struct link *from,
     return nanoseconds(most_s) + events_random(wires->events, spread_ns + 1);
 }
 
-// What arrives later was sent later, so that the order of two nodes' messages stays.
+// A message that nothing holds up takes as long as the slower of the two links needs: bytes
+// come in while others go out. What arrives later was sent later, so that the order of two
+// nodes' messages stays.
 static uint64_t arrival_ns(struct wires *wires, node_id from, node_id to,
                            uint32_t size)
 {
@@ -72,7 +74,8 @@ static uint64_t arrival_ns(struct wires *wires, node_id from, node_id to,
     sender->out_ns = later(sender->out_ns, wires->events->now_ns) + out_ns;
     receiver->in_ns =
         later(receiver->in_ns + in_ns,
-              sender->out_ns + latency_ns(wires, sender, receiver));
+              sender->out_ns + latency_ns(wires, sender, receiver) +
+                  (in_ns > out_ns ? in_ns - out_ns : 0));
     return receiver->in_ns;
 }
 

@@ -92,6 +92,35 @@ static void bytes_and_the_way_take_their_time(void **state)
     events_release(&events);
 }
 
+// A message of 4 KiB and some bytes, the slower of two links at a MiB a second.
+static void assert_slow_link_is_paid_for(const struct wire_speed *speeds)
+{
+    struct events events;
+    struct seen seen = {.events = &events};
+    struct wires *wires;
+
+    events_init(&events, 5);
+    wires = wires_new(&events, 2, speeds, 0, receive, &seen);
+    send_page(wires, 0, 1, 0, BODY);
+    while (events_step(&events)) {
+    }
+    assert_int_equal(seen.n, 1);
+    assert_true(events.now_ns > 3900 * 1000u + 1000000u);
+    assert_true(events.now_ns < 4000 * 1000u + 1000000u);
+    wires_free(wires);
+    events_release(&events);
+}
+
+static void one_message_pays_for_the_slower_link(void **state)
+{
+    const struct wire_speed speeds[] = {
+        {1e-3, 1e10}, {1e-3, 1048576}, {1e-3, 1e10}};
+
+    (void)state;
+    assert_slow_link_is_paid_for(&speeds[0]); // the receiver's
+    assert_slow_link_is_paid_for(&speeds[1]);
+}
+
 static void what_is_under_way_in_the_end_is_freed(void **state)
 {
     const struct wire_speed speeds[2] = {{1e-3, 1e9}, {1e-3, 1e9}};
@@ -117,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_of_two_nodes_stay_in_order),
         cmocka_unit_test(bytes_and_the_way_take_their_time),
+        cmocka_unit_test(one_message_pays_for_the_slower_link),
         cmocka_unit_test(what_is_under_way_in_the_end_is_freed),
     };
 
