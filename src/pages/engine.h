@@ -270,6 +270,9 @@ void engine_explain(const struct engine *engine, page_no page, unsigned offset,
 /** Count what happens to pages by place, from now on or from before. @return TM_OK, TM_ENOMEM */
 TM_CHECKED tm_status engine_count_places(struct engine *engine);
 
+/** Forget what was counted, until it is wanted again. */
+void engine_count_places_no_more(struct engine *engine);
+
 /** @param[out] n  places; one more if there are others, which the last row is of
  *  @return [n], the engine's; NULL: nothing is counted */
 const struct place *engine_places(const struct engine *engine, unsigned *n);

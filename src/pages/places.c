@@ -91,6 +91,12 @@ tm_status engine_count_places(struct engine *engine)
     return TM_OK;
 }
 
+void engine_count_places_no_more(struct engine *engine)
+{
+    free(engine->places);
+    engine->places = NULL;
+}
+
 const struct place *engine_places(const struct engine *engine, unsigned *n)
 {
     *n = 0;

@@ -61,6 +61,8 @@ void showing_set(struct node *node, int is_on)
     node->showing = (struct showing){.is_on = is_on};
     if (is_on) {
         ensure_memory(engine_count_places(node->engine) == TM_OK);
+    } else if (!findings_is_wanted(node)) {
+        engine_count_places_no_more(node->engine);
     }
     if (node->scheme != NULL) {
         scheme_set_explains(node->scheme, node->options.explain || is_on ||

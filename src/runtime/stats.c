@@ -14,7 +14,8 @@
 
 #define N_NUMBERS (sizeof(struct tm_node_stats) / sizeof(uint64_t))
 
-static void answer(struct node *node, node_id to, uint32_t token)
+static void answer(struct node *node, node_id to,
+                   const struct message_stats_ask *ask)
 {
     struct tm_node_stats stats;
     uint64_t numbers[N_NUMBERS];
@@ -22,12 +23,14 @@ static void answer(struct node *node, node_id to, uint32_t token)
     struct wire_writer writer = {body, body + sizeof body, 0};
     struct message message = {
         .type = MESSAGE_stats_are,
-        .u.stats_are = {.token = token},
+        .u.stats_are = {.token = ask->token},
         .body = body,
         .body_size = sizeof body,
     };
 
-    showing_tell_now(node); // the same numbers
+    if (ask->at_end) {
+        showing_tell_now(node); // the same numbers
+    }
     stats_collect(node, &stats);
     memcpy(numbers, &stats, sizeof numbers);
     for (size_t i = 0; i < N_NUMBERS; i++) {
@@ -62,24 +65,22 @@ static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
     if (message->type == MESSAGE_stats_ask) {
-        answer(node, from, message->u.stats_ask.token);
+        answer(node, from, &message->u.stats_ask);
     } else {
         accept(node, message);
     }
     return TM_OK;
 }
 
-tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
+static tm_status ask(struct node *node, unsigned id, int at_end,
+                     struct tm_node_stats *stats)
 {
-    struct node *const node = &this_node;
-    struct message message = {.type = MESSAGE_stats_ask};
-    tm_status status = CHECK_CALL("tm_stats");
+    struct message message = {.type = MESSAGE_stats_ask,
+                              .u.stats_ask = {.at_end = at_end != 0}};
     struct tm_node_stats copy; // the program's may lie in shared memory
     struct stats_wait wait = {.stats = &copy};
+    tm_status status;
 
-    if (status != TM_OK) {
-        return status;
-    }
     wait_init(&wait.wait);
     if (!node_enter_to_ask(node, id)) {
         return TM_EINVAL;
@@ -89,6 +90,13 @@ tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
     status = wait_end(node, &wait.wait);
     *stats = copy;
     return status;
+}
+
+tm_status tm_stats(unsigned id, struct tm_node_stats *stats)
+{
+    const tm_status status = CHECK_CALL("tm_stats");
+
+    return status == TM_OK ? ask(&this_node, id, 0, stats) : status;
 }
 
 static double mib(uint64_t bytes)
@@ -180,7 +188,7 @@ static void ask_all(struct node *node)
         return;
     }
     for (unsigned i = 0; i < n_nodes; i++) {
-        if (tm_stats(i, &stats[i]) != TM_OK) {
+        if (ask(node, i, 1, &stats[i]) != TM_OK) {
             stats[i] = (struct tm_node_stats){0};
         }
     }
@@ -190,13 +198,22 @@ static void ask_all(struct node *node)
     free(stats);
 }
 
+static int is_wanted(struct node *node)
+{
+    int is_on;
+
+    node_enter(node);
+    is_on = showing_is_on(node);
+    node_leave(node);
+    return is_on || node->options.stats;
+}
+
 // Nodes are asked, which a thread only can do.
 static void finish(struct node *node)
 {
     const struct thread *thread = thread_self();
 
-    if ((node->options.stats || showing_is_on(node)) && thread != NULL &&
-        thread->number == 0) {
+    if (thread != NULL && thread->number == 0 && is_wanted(node)) {
         ask_all(node);
     }
 }
