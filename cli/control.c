@@ -4,7 +4,8 @@
 //
 // C1 Only the user, or root, is listened to: the folder is the user's alone, and the
 //    kernel tells who is at the other end (SO_PEERCRED).
-// C2 Nothing here blocks. A client that does not read loses what does not fit.
+// C2 Nothing here blocks. A client that does not read loses what does not fit; who watches
+//    closely has at most one line unread, and the last one.
 // C3 The socket goes with the run: the launcher takes it away, or the keeper if the
 //    launcher was killed; who finds one that nobody listens at takes it away too.
 #include "control.h"
@@ -12,16 +13,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "os/descriptor.h"
+
+/** Room for two of the longest lines, of hundreds of nodes; the system may allow less. */
+#define LINES_ROOM (4 << 20)
 
 static int is_private(const char *folder)
 {
@@ -194,10 +200,18 @@ static int is_users(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+static void make_room(int fd)
+{
+    const int size = LINES_ROOM;
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 static void take_client(struct control *control)
 {
     int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+    make_room(fd);
     for (unsigned i = 0; fd >= 0 && i < CONTROL_CLIENTS_MAX; i++) {
         if (control->clients[i].fd < 0 && is_users(fd)) {
             control->clients[i] = (struct control_client){.fd = fd};
@@ -209,6 +223,7 @@ static void take_client(struct control *control)
 
 int control_adopt(struct control *control, int fd)
 {
+    make_room(fd);
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         if (control->clients[i].fd < 0) {
             control->clients[i] =
@@ -297,13 +312,23 @@ int control_is_watched(const struct control *control, enum watching how)
     return 0;
 }
 
+// It has not read the line before. The next one says as much, so this one can be spared.
+static int is_behind(const struct control_client *client)
+{
+    int n_unread = 0;
+
+    return client->watches == WATCHES_CLOSELY &&
+           ioctl(client->fd, SIOCOUTQ, &n_unread) == 0 && n_unread > 0;
+}
+
 void control_tell_watchers(struct control *control, enum watching how,
-                           const char *text, size_t size)
+                           int is_last, const char *text, size_t size)
 {
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *client = &control->clients[i];
 
         if (client->fd >= 0 && client->watches == how &&
+            (is_last || !is_behind(client)) &&
             send(client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) !=
                 (ssize_t)size) {
             drop(client); // half a line would be none: C2

@@ -107,10 +107,11 @@ __attribute__((format(printf, 2, 3))) void control_say(
 /** Does anybody watch in this way? */
 int control_is_watched(const struct control *control, enum watching how);
 
-/** Tell all who watch in this way. Who does not read fast enough is dropped.
+/** Tell all who watch in this way. Who watches closely and has not read the line before is
+ * not told this one, if it is not the last; who else has no room for it is dropped.
  * @param text  a line, with its newline */
 void control_tell_watchers(struct control *control, enum watching how,
-                           const char *text, size_t size);
+                           int is_last, const char *text, size_t size);
 
 /** The last line; the client is gone then. */
 __attribute__((format(printf, 3, 4))) void control_answer(

@@ -341,8 +341,7 @@ static void flush(struct job *job)
 static void finish(struct job *job)
 {
     watchers_tell_end(job);
-    control_close(&job->control);
-    web_finish(job);
+    control_close(&job->control); // the live page's process hears of it
     job_kill(job);
     remote_finish(job);
     for (unsigned i = 0; i < job->n_started; i++) {
@@ -360,6 +359,8 @@ static void finish(struct job *job)
     run_report_write(job);
     status_file_write(job);
     remote_release(job);
+    web_finish(
+        job); // nodes and hosts have gone: nobody else waits for who looks
     sink_close(&job->out);
     if (job->err != &job->out) {
         sink_close(job->err);

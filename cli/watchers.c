@@ -129,7 +129,7 @@ static void tell(struct job *job, enum watching how, int is_last)
     }
     put_job(file, job, how, is_last);
     if (fclose(file) == 0) {
-        control_tell_watchers(&job->control, how, text, size);
+        control_tell_watchers(&job->control, how, is_last, text, size);
     }
     free(text);
 }

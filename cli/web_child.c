@@ -78,10 +78,17 @@ void web_start(struct job *job)
     if (job->web_pid == 0) {
         become_server(job, ends[1], launcher);
     }
+    if (job->web_pid < 0) {
+        job_say(job, "there is no live page: %s", strerror(errno));
+        close(ends[0]);
+    }
     close(ends[1]);
     close(job->plan->web->fd);
-    if (job->web_pid < 0 || !control_adopt(&job->control, ends[0])) {
-        job_say(job, "there is no live page: %s", strerror(errno));
+    if (job->web_pid < 0) {
+        return;
+    }
+    if (!control_adopt(&job->control, ends[0])) {
+        job_say(job, "there is no live page: too many watch this job already");
         return;
     }
     job_say(job, "live page: %s", job->plan->web->url);

@@ -14,6 +14,11 @@
 #include "base/log.h"
 #include "os/descriptor.h"
 
+/** Bytes that a connection takes before it is read: who stalls has some old events, not
+ * megabytes of them, and gets the latest behind those. Connections have it from the socket
+ * that listens. */
+#define SEND_ROOM (64 << 10)
+
 /** An address of either family. */
 union place {
     struct sockaddr any;
@@ -38,6 +43,7 @@ static socklen_t fill_place(const struct web_address *at, union place *place)
 static int listen_at(union place *place, socklen_t size)
 {
     const int yes = 1;
+    const int room = SEND_ROOM;
     int fd = socket(place->any.sa_family,
                     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -45,6 +51,7 @@ static int listen_at(union place *place, socklen_t size)
         return -1;
     }
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     if (bind(fd, &place->any, size) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, &place->any, &size) != 0) {
         descriptor_close(fd);

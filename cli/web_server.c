@@ -27,7 +27,10 @@
 #include "web_viewers.h"
 
 #define END_NS UINT64_C(700000000) // for who looks to hear of the job's end
-#define STALLED_S 60u // then a connection that takes nothing is closed
+#define QUIET_NS                                                               \
+    UINT64_C(100000000) // so long nobody takes any of it: all stall
+#define STALLED_S 60u   // then a viewer that takes nothing is closed
+#define IDLE_S 5u // and any other connection, so that there is room for viewers
 
 static const struct {
     const char *name;
@@ -170,6 +173,8 @@ static enum MHD_Result tell_events(const struct asked *asked)
         return refuse(asked->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
                       "too many look at this job already\n");
     }
+    MHD_set_connection_option(asked->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              STALLED_S);
     return reply(asked->connection, MHD_HTTP_OK, "text/event-stream", response);
 }
 
@@ -296,7 +301,7 @@ static struct MHD_Daemon *start_daemon(struct server *server)
         0, NULL, NULL, answer, server, MHD_OPTION_EXTERNAL_LOGGER, be_quiet,
         NULL, MHD_OPTION_LISTEN_SOCKET, server->web->fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(2 * WEB_VIEWERS),
-        MHD_OPTION_CONNECTION_TIMEOUT, STALLED_S, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_END);
 }
 
 static int take_line(void *owner, const char *line)
@@ -331,12 +336,14 @@ static void follow(struct server *server, struct job_lines *lines,
     }
 }
 
-static unsigned count_viewers(struct server *server)
+// @param[out] taken  bytes, by all of them. @return how many look
+static unsigned look_at_viewers(struct server *server, uint64_t *taken)
 {
     unsigned n;
 
     pthread_mutex_lock(&server->job->mutex);
     n = web_viewers_count(server->viewers);
+    *taken = web_viewers_taken(server->viewers);
     pthread_mutex_unlock(&server->job->mutex);
     return n;
 }
@@ -344,13 +351,20 @@ static unsigned count_viewers(struct server *server)
 // Who looks is told; who takes nothing is not waited for.
 static void tell_end(struct server *server)
 {
-    const uint64_t give_up_ns = clock_now_ns() + END_NS;
+    const uint64_t began_ns = clock_now_ns();
+    uint64_t taken_ns = began_ns;
+    uint64_t before = 0;
+    uint64_t taken = 0;
 
     web_job_end(server->job);
     do {
         web_viewers_wake(server->viewers);
         poll(NULL, 0, 10);
-    } while (count_viewers(server) > 0 && clock_now_ns() < give_up_ns);
+        taken_ns = taken == before ? taken_ns : clock_now_ns();
+        before = taken;
+    } while (look_at_viewers(server, &taken) > 0 &&
+             clock_now_ns() < began_ns + END_NS &&
+             clock_now_ns() < taken_ns + QUIET_NS);
     web_viewers_wake(server->viewers); // none may be suspended when it stops
 }
 

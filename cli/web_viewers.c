@@ -34,6 +34,7 @@ struct viewer {
 
 struct web_viewers {
     struct web_job *job;
+    uint64_t n_taken; ///< bytes
     struct viewer viewers[WEB_VIEWERS];
 };
 
@@ -49,6 +50,11 @@ struct web_viewers *web_viewers_new(struct web_job *job)
 void web_viewers_free(struct web_viewers *viewers)
 {
     free(viewers);
+}
+
+uint64_t web_viewers_taken(const struct web_viewers *viewers)
+{
+    return viewers->n_taken;
 }
 
 unsigned web_viewers_count(const struct web_viewers *viewers)
@@ -139,6 +145,7 @@ static ssize_t give_more(void *owner, uint64_t at, char *to, size_t room)
         viewer->is_suspended = 1;
         MHD_suspend_connection(viewer->connection);
     }
+    viewer->all->n_taken += n > 0 ? (uint64_t)n : 0;
     pthread_mutex_unlock(&job->mutex);
     return n;
 }

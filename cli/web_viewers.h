@@ -26,4 +26,7 @@ void web_viewers_wake(struct web_viewers *viewers);
 /** How many there are. Under the job's mutex. */
 unsigned web_viewers_count(const struct web_viewers *viewers);
 
+/** Bytes that all of them have taken so far. Under the job's mutex. */
+uint64_t web_viewers_taken(const struct web_viewers *viewers);
+
 #endif

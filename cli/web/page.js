@@ -12,6 +12,7 @@ const token = new URLSearchParams(location.search).get("token");
 const ask = (path) => `${path}?token=${encodeURIComponent(token)}`;
 let rows = [];
 let number = 0;
+let isBehind = true; // history is to be asked for
 let latest = null;
 let isHeld = false;
 let hasEnded = false;
@@ -134,18 +135,30 @@ function show() {
 async function askHistory() {
     const answer = await fetch(ask("api/history"));
 
-    if (answer.ok) {
-        const history = await answer.json();
+    if (!answer.ok) {
+        throw new Error(`history is answered with ${answer.status}`);
+    }
+    const history = await answer.json();
 
-        rows = history.rows;
-        number = history.number;
-        history.decisions.forEach(showDecision);
+    rows = history.rows;
+    number = history.number;
+    history.decisions.forEach(showDecision);
+}
+
+// If it fails the next event tries again.
+async function catchUp() {
+    try {
+        await askHistory();
+        isBehind = false;
+    } catch {
+        isBehind = true;
     }
 }
 
 async function take(event) {
-    if (event.number !== number + 1 && event.number !== number) {
-        await askHistory();
+    isBehind ||= event.number !== number + 1 && event.number !== number;
+    if (isBehind) {
+        await catchUp();
     }
     if (event.number > number) {
         rows.push(event.row);
@@ -155,6 +168,9 @@ async function take(event) {
     event.job.decisions.forEach(showDecision);
     latest = event;
     show();
+    if (isBehind && !isHeld) {
+        setState("lost", "What was missed could not be fetched; the page tries again.");
+    }
 }
 
 // One after the other, also where history is asked for in between.
@@ -164,14 +180,18 @@ function follow() {
     const events = new EventSource(ask("api/events"));
 
     events.onmessage = (message) => {
-        taking = taking.then(() => take(JSON.parse(message.data)));
+        taking = taking.then(() => take(JSON.parse(message.data))).catch((error) => {
+            console.error(error);
+            setState("lost", "An event could not be shown; the page waits for the next one.");
+        });
     };
     events.addEventListener("end", () => {
         events.close();
         hasEnded = true;
         taking = taking.then(() => {
             if (!latest || latest.job.exit_code === undefined) {
-                setState("ended", "The job has ended.");
+                setState("lost", "The connection with the job is lost. "
+                    + "These are the last numbers that were told.");
             }
         });
     });
@@ -200,5 +220,5 @@ function openControls() {
 }
 
 openControls();
-await askHistory();
+await catchUp();
 follow();
