@@ -206,6 +206,8 @@ static void put_head(const struct simulate_report *report, FILE *file)
     json_put_text_field(file, "policy", report->policy);
     fputs(", ", file);
     json_put_text_field(file, "protocol", report->protocol);
+    fprintf(file, ", \"script_is_guessed\": %s",
+            report->note != NULL ? "true" : "false");
     fprintf(file,
             ",\n\"n_threads\": %" PRIu32 ", \"n_iterations\": %" PRIu32
             ", \"seed\": \"%" PRIu64 "\",\n",

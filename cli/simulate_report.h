@@ -12,7 +12,7 @@ struct simulate_report {
     const char *program;
     const char *policy; ///< name, "none" or "by hand"
     const char *protocol;
-    const char *note; ///< what is to be known of it; NULL: nothing
+    const char *note; ///< the script is guessed, and how; NULL: it is the run's
     const struct simulation *simulation;
     const struct simulation_result *result;
     int is_verbose;

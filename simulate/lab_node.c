@@ -129,6 +129,7 @@ static void tick(struct lab_node *node)
     node->ticked_ns = events->now_ns;
     node->next_tick_ns = events->now_ns + (is_busy ? TICK_NS : LAZY_TICK_NS);
     events_at(events, node->next_tick_ns, tick_by_time, node, 0);
+    node->lab->n_ticks_ahead++;
 }
 
 static void tick_by_time(void *owner, uint64_t argument)
@@ -136,6 +137,7 @@ static void tick_by_time(void *owner, uint64_t argument)
     struct lab_node *node = owner;
 
     (void)argument;
+    node->lab->n_ticks_ahead--;
     if (!node->lab->is_over && node->lab->events.now_ns == node->next_tick_ns) {
         tick(node);
         lab_node_leave(node);

@@ -225,6 +225,7 @@ struct lab {
     uint64_t iteration;    ///< that have ended
     uint64_t began_ns;     ///< the present one
     uint64_t start_ns;
+    uint64_t n_ticks_ahead; ///< events that are a node's next tick, or were
     int is_over;
     struct simulation_result *result;
     size_t room_for_moves;

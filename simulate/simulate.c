@@ -17,6 +17,7 @@
 
 #include "base/ensure.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "protocol/protocol_rows.h"
 #include "simulate/lab_priv.h"
 
@@ -24,8 +25,18 @@
 #define LEAST_PAGES 16u
 #define LEAST_PAGES_A_WORKER 8u
 
-/** Events without the end of an iteration: it stands still. */
+/** So long nothing is ahead but ticks: the run stands still. */
+#define PATIENCE_NS (UINT64_C(60) * 1000000000)
+
+/** So many events, and no iteration ends: it does, too. */
 #define PATIENCE (UINT64_C(1) << 32)
+
+/** The clock has room for twice that. */
+#define TOTAL_MAX_S 9e9
+
+/** Of a link or a disk. */
+#define LATENCY_MAX_S 1000.0
+#define BYTES_PER_S_MIN 1.0
 
 static void note_woken(struct waiter *waiter)
 {
@@ -35,6 +46,8 @@ static void note_woken(struct waiter *waiter)
 // Events happen until main() has what it waits for. @return 0 it stands still
 static int await_main(struct lab *lab)
 {
+    const struct events *events = &lab->events;
+    uint64_t moved_ns = events->now_ns;
     uint64_t last = lab->iteration;
     uint64_t n = 0;
 
@@ -42,7 +55,11 @@ static int await_main(struct lab *lab)
     while (lab->main.wake != NULL) {
         n = lab->iteration == last ? n + 1 : 0;
         last = lab->iteration;
-        if (n > PATIENCE || !events_step(&lab->events)) {
+        if (events->n_in_heap > lab->n_ticks_ahead) {
+            moved_ns = events->now_ns;
+        }
+        if (n > PATIENCE || events->now_ns - moved_ns > PATIENCE_NS ||
+            !events_step(&lab->events)) {
             return 0;
         }
     }
@@ -164,6 +181,80 @@ static void open_pagers(struct lab *lab)
     }
 }
 
+// ---- what can be simulated
+
+static double slowest_share(const struct simulated_node *node)
+{
+    double share = 1;
+
+    for (uint32_t i = 0; i < node->n_loads; i++) {
+        share = node->loads[i].share < share ? node->loads[i].share : share;
+    }
+    return share;
+}
+
+// All that is computed, one after the other on this node: no run takes longer by that.
+static double longest_s(const struct simulation *simulation,
+                        const struct simulated_node *node)
+{
+    double sum_s = 0;
+
+    for (uint32_t i = 0; i < simulation->n_threads; i++) {
+        sum_s += simulation->threads[i].computation_s;
+    }
+    return sum_s * (1 + simulation->noise) * simulation->n_iterations /
+           node->view.power / slowest_share(node);
+}
+
+static int is_too_slow(double latency_s, double bytes_per_s)
+{
+    return !(latency_s <= LATENCY_MAX_S && bytes_per_s >= BYTES_PER_S_MIN);
+}
+
+static tm_status check_node(const struct simulation *simulation,
+                            const struct simulated_node *node, char *error,
+                            size_t size)
+{
+    const char *name = node->view.name;
+
+    if (node->view.n_processors < 1 || node->view.n_processors > WORKERS_MAX) {
+        snprintf(error, size, "node %s has %u processors; allowed: 1 to %d",
+                 name, node->view.n_processors, WORKERS_MAX);
+    } else if (!(longest_s(simulation, node) <= TOTAL_MAX_S)) {
+        snprintf(error, size,
+                 "on node %s, of power %g, %u iterations could take %.3g s; "
+                 "allowed: up to %g: see its power, and computation_s of "
+                 "threads",
+                 name, node->view.power, simulation->n_iterations,
+                 longest_s(simulation, node), TOTAL_MAX_S);
+    } else if (is_too_slow(node->wire.latency_s, node->wire.bytes_per_s) ||
+               is_too_slow(node->disk.seek_s, node->disk.bytes_per_s)) {
+        snprintf(error, size,
+                 "the link or the disk of node %s is too slow; allowed: up to "
+                 "%g s for a message or a seek, and %g byte a second or more",
+                 name, LATENCY_MAX_S, BYTES_PER_S_MIN);
+    } else {
+        return TM_OK;
+    }
+    return TM_ECONFIG;
+}
+
+static tm_status check_nodes(const struct simulation *simulation, char *error,
+                             size_t size)
+{
+    tm_status status = TM_OK;
+
+    if (simulation->n_nodes > TM_MAX_NODES) {
+        snprintf(error, size, "there are %u nodes; allowed: 1 to %u",
+                 simulation->n_nodes, TM_MAX_NODES);
+        return TM_ECONFIG;
+    }
+    for (unsigned i = 0; status == TM_OK && i < simulation->n_nodes; i++) {
+        status = check_node(simulation, &simulation->nodes[i], error, size);
+    }
+    return status;
+}
+
 static tm_status check_budgets(const struct simulation *simulation, char *error,
                                size_t size)
 {
@@ -211,8 +302,11 @@ tm_status simulate(const struct simulation *simulation,
                    struct simulation_result *result, char *error, size_t size)
 {
     struct lab *lab;
-    tm_status status = check_budgets(simulation, error, size);
+    tm_status status = check_nodes(simulation, error, size);
 
+    if (status == TM_OK) {
+        status = check_budgets(simulation, error, size);
+    }
     if (status != TM_OK) {
         return status;
     }
@@ -242,7 +336,13 @@ void simulation_release(struct simulation_result *result)
 
 const char *simulated_protocol_usual(void)
 {
-    return all_protocols.rows[0]->name;
+    for (unsigned i = 0; i < n_option_rows; i++) {
+        if (strcmp(option_rows[i].name, "protocol") == 0) {
+            return option_rows[i].default_value;
+        }
+    }
+    ensure(!"there is an option for the protocol");
+    return "";
 }
 
 int simulated_protocol(const char *name, tm_protocol *protocol)

@@ -104,7 +104,8 @@ struct simulation_result {
  * @param[out] result  to be released with simulation_release(); set on success
  * @param[out] error   [size] one line, set on failure
  * @return TM_OK
- * @return TM_ECONFIG  a node has too little memory for it
+ * @return TM_ECONFIG  a node has too little memory for it, or is none that could be: too many
+ *                     of them or of processors, or hopelessly slow ones
  * @return TM_ESTATE   the run stands still: an error of this program
  *
  * Context: any thread; takes long. Without memory the process ends.
@@ -117,7 +118,7 @@ void simulation_release(struct simulation_result *result);
 
 /** The protocol of that name that all memory can have. @return 0: there is none */
 int simulated_protocol(const char *name, tm_protocol *protocol);
-/** The name of the first of them. */
+/** The name of the one that a run has if nothing is said. */
 const char *simulated_protocol_usual(void);
 
 #endif

@@ -161,6 +161,10 @@ class RunTest(SimulateTest):
         text = subprocess.run([WRITE_PROFILE, "cpu-mem", "4", "20"], check=True,
                               capture_output=True, text=True).stdout
         self.assertIn("the profile has no script", self.printed(text, "-i", "10"))
+        said = self.answer(text, "-i", "10")
+        self.assertTrue(said["script_is_guessed"])
+        self.assertEqual(said["protocol"], "adaptive") # as a run without --protocol
+        self.assertFalse(self.answer(grid(), "-i", "10")["script_is_guessed"])
 
 
 class ClusterTest(SimulateTest):
@@ -221,6 +225,19 @@ class RefusalTest(SimulateTest):
         del unknown["script"]
         self.refused(CONFIGURATION, "nobody knows who uses which pages", "-",
                      profile=unknown)
+
+    def test_nodes_and_threads_that_cannot_be_are_told(self):
+        for words, of_nodes, of_threads in (
+                ("node n1 has 257 processors; allowed: 1 to 256", {"n_processors": 257}, {}),
+                ("100 iterations could take", {"power": 1e-18}, {}),
+                ("100 iterations could take", {}, {"computation_s": 1e18}),
+                ("the link or the disk of node n1 is too slow", {"fetch_s": 1e12}, {})):
+            profile = grid()
+            profile["nodes"][1].update(of_nodes)
+            profile["threads"][1].update(of_threads)
+            self.refused(CONFIGURATION, words, "-", profile=profile)
+        self.refused(CONFIGURATION, "there are 257 nodes; allowed: 1 to 256", "-",
+                     profile=grid(257))
 
     def test_wrong_clusters_are_told_with_the_line(self):
         for words, line in (("load= is '1:2'; allowed: FROM:SHARE", "n0 load=1:2"),
