@@ -31,7 +31,7 @@
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
-    char *stack;      ///< the program's stack, shared
+    char *stack;      ///< the program's stack, shared: a guard, then its bytes
     size_t stack_size;
     void *(*start)(void *);
     void *argument;
@@ -87,9 +87,12 @@ _Noreturn void front_fatal(const char *format, ...)
 
 // ---- stack.c
 
-/** Stacks of threads that name none. */
+/** Stacks of threads that name none; of main() if there is no limit. */
 #define FRONT_STACK_SIZE ((size_t)1 << 20)
 #define FRONT_MAIN_STACK_SIZE ((size_t)8 << 20)
+
+/** Of tm_unchanged. */
+size_t front_overflown(const void *address);
 
 /** Run function(argument) on a stack of so many bytes as a thread of the program.
  * On a private stack. */

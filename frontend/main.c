@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/unchanged.h"
@@ -180,12 +181,22 @@ static void *run_main(void *nothing)
     front_exit(tmf_main(program.argc, program.argv, environ));
 }
 
+static size_t main_stack_size(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_STACK, &limit) != 0 ||
+                   limit.rlim_cur == RLIM_INFINITY
+               ? FRONT_MAIN_STACK_SIZE
+               : limit.rlim_cur;
+}
+
 static void *begin_main(void *nothing)
 {
     struct front_thread thread = {.start = run_main, .is_main = 1};
 
     (void)nothing;
-    return front_run(&thread, FRONT_MAIN_STACK_SIZE, front_thread_body);
+    return front_run(&thread, main_stack_size(), front_thread_body);
 }
 
 static void copy_arguments(int argc, char **argv)
@@ -245,6 +256,7 @@ int main(int argc, char **argv)
         .flags_end = tmf_flags_end,
         .leave = front_locals_leave,
         .arrive = front_locals_arrive,
+        .overflown = front_overflown,
     };
     if (teamster_init_unchanged(&front_program) != TM_OK) {
         return 70;

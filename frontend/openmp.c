@@ -8,10 +8,15 @@
 // is run by who comes to it, alone. Tasks are run at once by who makes them, which the
 // standard allows.
 //
-// A share of the ring is set up anew only when its number has come round: a thread is
-// never RING constructs ahead of another, for it waits in between.
+// A share of the ring is set up anew only when all threads have left the construct that had
+// it: who is RING constructs ahead of another waits for that one. A thread has left one when
+// there is nothing in it for the thread to do.
+//
+// There is one team. A thread of the program's that begins a region while another's is being
+// run by the team runs it alone.
 #include "front.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -36,6 +41,8 @@ struct share {
     unsigned long chunk;
     enum schedule kind;
     int is_down;
+    unsigned n_left;    // threads that have left it
+    unsigned n_waiting; // threads that want its place
     void *copied;
 };
 
@@ -58,14 +65,17 @@ static TM_SHARED struct {
     struct share first; // of GOMP_parallel_loop_*()
     enum schedule kind; // OMP_SCHEDULE
     unsigned long chunk;
+    size_t stack_size; // OMP_STACKSIZE; 0: the default
     int has_settings;
 } team;
 
 static TM_SHARED struct share ring[RING];
 static tm_mutex ring_mutex[RING];
+static tm_cond ring_cond[RING];
 static tm_mutex critical_mutex;
 static tm_mutex atomic_mutex;
 static tm_mutex team_mutex;
+static tm_mutex pool_mutex; // whose region the team runs
 static tm_barrier docks[2];
 static tm_barrier inner;
 
@@ -80,6 +90,21 @@ static long lock(void *mutex)
 static long unlock(void *mutex)
 {
     return tm_mutex_unlock(mutex);
+}
+
+static long try_lock(void *mutex)
+{
+    return tm_mutex_trylock(mutex) == TM_OK;
+}
+
+static long wait_for(void *cond, void *mutex)
+{
+    return tm_cond_wait(cond, mutex);
+}
+
+static long wake_all(void *cond)
+{
+    return tm_cond_broadcast(cond);
 }
 
 static long meet(void *barrier)
@@ -123,6 +148,26 @@ static void read_schedule(void)
     team.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
 }
 
+// In KiB, if nothing else is said.
+static void read_stack_size(void)
+{
+    static const char units[] = "bkmg";
+    const char *text = getenv("OMP_STACKSIZE");
+    const char *unit = &units[1];
+    unsigned long size;
+    char *end;
+
+    if (text == NULL) {
+        return;
+    }
+    size = strtoul(text, &end, 10);
+    end += strspn(end, " ");
+    if (*end != '\0' && strchr(units, tolower(*end)) != NULL) {
+        unit = strchr(units, tolower(*end));
+    }
+    team.stack_size = size << 10 * (unit - units);
+}
+
 static long read_settings(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");
@@ -130,6 +175,7 @@ static long read_settings(void)
     (void)!tm_mutex_lock(&team_mutex);
     if (!team.has_settings) {
         read_schedule();
+        read_stack_size();
         if (text != NULL && atoi(text) > 0 && team.wanted == 0) {
             team.wanted = (unsigned)atoi(text);
         }
@@ -177,24 +223,37 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void create_worker(unsigned number)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    pthread_attr_init(&attr);
+    if (team.stack_size > 0) {
+        (void)!pthread_attr_setstacksize(&attr, team.stack_size);
+    }
+    if (tmf_pthread_create(&thread, &attr, work, (void *)(long)number) != 0) {
+        front_fatal("OpenMP: no thread is left");
+    }
+    pthread_attr_destroy(&attr);
+}
+
 // All wait for the other dock then, which has room for the new ones.
 static void widen_pool(unsigned n)
 {
     const unsigned before = team.dock;
-    pthread_t thread;
 
     if (n <= team.n_pool) {
         return;
     }
+    FRONT_1(read_settings, 0);
     FRONT_2(set_count, &docks[1 - before], n);
     team.dock = 1 - before;
     if (team.n_pool > 1) {
         FRONT_1(meet, &docks[before]);
     }
     for (unsigned i = team.n_pool == 0 ? 1 : team.n_pool; i < n; i++) {
-        if (tmf_pthread_create(&thread, NULL, work, (void *)(long)i) != 0) {
-            front_fatal("OpenMP: no thread is left");
-        }
+        create_worker(i);
     }
     team.n_pool = n;
 }
@@ -228,6 +287,7 @@ static void run_alone(region *function, void *data,
     *member = before;
 }
 
+// By the holder of pool_mutex, which is given back.
 static void run_team(region *function, void *data, unsigned n)
 {
     widen_pool(n);
@@ -239,6 +299,12 @@ static void run_team(region *function, void *data, unsigned n)
     FRONT_1(meet, &docks[team.dock]);
     run_part(self(), function, data);
     FRONT_1(meet, &docks[team.dock]);
+    FRONT_1(unlock, &pool_mutex);
+}
+
+static int gets_team(unsigned n)
+{
+    return !self()->is_in_region && n > 1 && FRONT_1(try_lock, &pool_mutex);
 }
 
 void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags);
@@ -246,10 +312,10 @@ void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags)
 {
     (void)flags;
     n = n == 0 ? wanted_threads() : n;
-    if (self()->is_in_region || n == 1) {
-        run_alone(function, data, NULL);
-    } else {
+    if (gets_team(n)) {
         run_team(function, data, n);
+    } else {
+        run_alone(function, data, NULL);
     }
 }
 
@@ -281,6 +347,22 @@ PAIR(GOMP_critical_name, (void **name), name)
 
 // ---- worksharing
 
+// May the share be set up for another construct? Under its mutex.
+static int is_left(const struct share *share, unsigned n_threads)
+{
+    return share->number == 0 || share->n_left == n_threads;
+}
+
+// The caller does nothing more in it. Under its mutex, if there are others.
+static void leave_construct(struct member *member)
+{
+    struct share *share = member->share;
+
+    if (++share->n_left == member->n && share->n_waiting > 0) {
+        FRONT_1(wake_all, &ring_cond[share - ring]);
+    }
+}
+
 // Which share this construct has; set up by who comes first. Locked afterwards, if there
 // are others.
 static struct share *enter_share(struct member *member,
@@ -298,6 +380,11 @@ static struct share *enter_share(struct member *member,
     }
     share = &ring[number % RING];
     FRONT_1(lock, &ring_mutex[number % RING]);
+    while (share->number != number && !is_left(share, member->n)) {
+        share->n_waiting++;
+        FRONT_2(wait_for, &ring_cond[number % RING],
+                &ring_mutex[number % RING]);
+    }
     if (share->number != number) {
         *share = *settings;
         share->number = number;
@@ -305,7 +392,7 @@ static struct share *enter_share(struct member *member,
     return member->share = share;
 }
 
-static void leave_share(struct member *member)
+static void unlock_share(struct member *member)
 {
     if (member->n > 1) {
         FRONT_1(unlock, &ring_mutex[member->share - ring]);
@@ -355,6 +442,17 @@ static bool take_chunk(struct member *member, unsigned long *first,
     return true;
 }
 
+static bool take_chunk_or_leave(struct member *member, unsigned long *first,
+                                unsigned long *end)
+{
+    bool has_one = take_chunk(member, first, end);
+
+    if (!has_one) {
+        leave_construct(member);
+    }
+    return has_one;
+}
+
 static bool begin_loop(const struct share *settings, unsigned long *first,
                        unsigned long *end)
 {
@@ -362,8 +460,8 @@ static bool begin_loop(const struct share *settings, unsigned long *first,
     bool has_one;
 
     enter_share(member, settings);
-    has_one = take_chunk(member, first, end);
-    leave_share(member);
+    has_one = take_chunk_or_leave(member, first, end);
+    unlock_share(member);
     return has_one;
 }
 
@@ -375,8 +473,8 @@ static bool next_chunk(unsigned long *first, unsigned long *end)
     if (member->n > 1) {
         FRONT_1(lock, &ring_mutex[member->share - ring]);
     }
-    has_one = take_chunk(member, first, end);
-    leave_share(member);
+    has_one = take_chunk_or_leave(member, first, end);
+    unlock_share(member);
     return has_one;
 }
 
@@ -406,7 +504,7 @@ static void enter_first_loop(void *data)
 
     (void)data;
     enter_share(member, &team.first);
-    leave_share(member);
+    unlock_share(member);
     ((region *)team.first.copied)(team.data);
 }
 
@@ -414,7 +512,7 @@ static void run_loop(region *function, void *data, unsigned n,
                      struct share settings)
 {
     n = n == 0 ? wanted_threads() : n;
-    if (self()->is_in_region || n == 1) {
+    if (!gets_team(n)) {
         run_alone(function, data, &settings);
         return;
     }
@@ -519,16 +617,22 @@ void GOMP_sections_end_nowait(void)
 {
 }
 
-// ---- single
+// ---- single: left at once by all. What is copied is there until the barrier at its end.
 
 bool GOMP_single_start(void);
 bool GOMP_single_start(void)
 {
     const struct share one = loop_of(0, 1, 1, DYNAMIC, 1);
+    struct member *member = self();
     unsigned long first;
     unsigned long end;
+    bool is_first;
 
-    return begin_loop(&one, &first, &end);
+    enter_share(member, &one);
+    is_first = take_chunk(member, &first, &end);
+    leave_construct(member);
+    unlock_share(member);
+    return is_first;
 }
 
 void *GOMP_single_copy_start(void);
@@ -668,11 +772,6 @@ struct nest_lock {
     int reserved;
     void *owner;
 };
-
-static long try_lock(void *mutex)
-{
-    return tm_mutex_trylock(mutex) == TM_OK;
-}
 
 #define LOCK_FUNCTION(name, action)                                            \
     void name(void *object);                                                   \

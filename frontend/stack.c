@@ -4,7 +4,9 @@
 //
 // A stack in shared memory is a block of its own, sequential: as long as only its thread
 // uses a page, that costs nothing. It is allocated by the thread itself, so it is first
-// touched where it is used; when the thread has ended its node keeps it for another.
+// touched where it is used; when the thread has ended its node keeps it for another. Below
+// it is a guard that nobody touches: a fault there is an overflow. It is longer than what is
+// fetched ahead.
 #include "front.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 
 struct tm_unchanged front_program;
 
-enum { PAGE = 4096, KEPT_MAX = 64 };
+enum { PAGE = 4096, GUARD = 64 * PAGE, KEPT_MAX = 64 };
 
 // Stacks of threads that have ended here, of this node only.
 static struct {
@@ -113,6 +115,17 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
     return front_jump(front_thread()->private_sp, function, a, b, c, d);
 }
 
+size_t front_overflown(const void *address)
+{
+    const struct front_thread *thread = front_thread();
+    const char *at = address;
+
+    return thread != NULL && thread->stack != NULL && at >= thread->stack &&
+                   at < thread->stack + GUARD
+               ? thread->stack_size
+               : 0;
+}
+
 static char *take_kept(size_t size)
 {
     char *low = NULL;
@@ -148,7 +161,7 @@ static char *take_stack(size_t size)
     char *low = take_kept(size);
 
     if (low == NULL) {
-        low = tm_alloc(size, &attr);
+        low = tm_alloc(GUARD + size, &attr);
     }
     if (low == NULL) {
         front_fatal("no memory for a stack of %zu bytes", size);
@@ -171,7 +184,8 @@ void *front_run(struct front_thread *thread, size_t stack_size,
     front_locals_begin();
     result =
         front_switch(&thread->private_sp,
-                     thread->stack + thread->stack_size - 64, function, thread);
+                     thread->stack + GUARD + thread->stack_size - 64, function,
+                     thread);
     (void)!teamster_set_front(NULL);
     return result;
 }

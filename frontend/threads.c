@@ -75,15 +75,20 @@ static _Noreturn void end_calling_thread(void *result)
 
 // ---- creation
 
+// One of no size has the system's; set to that, it would be another.
 static size_t stack_size_of(const pthread_attr_t *attr)
 {
+    pthread_attr_t set;
     size_t size = 0;
 
-    if (attr == NULL || pthread_attr_getstacksize(attr, &size) != 0 ||
-        size <= FRONT_STACK_SIZE) {
+    if (attr == NULL || pthread_attr_getstacksize(attr, &size) != 0) {
         return FRONT_STACK_SIZE;
     }
-    return size;
+    set = *attr;
+    return pthread_attr_setstacksize(&set, size) == 0 &&
+                   memcmp(&set, attr, sizeof set) == 0
+               ? size
+               : FRONT_STACK_SIZE;
 }
 
 static int is_detached(const pthread_attr_t *attr)
@@ -108,15 +113,6 @@ static long create_thread(struct beginning *beginning, int detached,
     return front_error(status);
 }
 
-// A large stack that nobody asked for in so many words is the default of the system's.
-static size_t default_or_asked(const pthread_attr_t *attr)
-{
-    static const size_t usual = (size_t)8 << 20;
-    size_t size = stack_size_of(attr);
-
-    return size == usual ? FRONT_STACK_SIZE : size;
-}
-
 FRONT(pthread_create)
 int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
                        void *(*start)(void *), void *argument)
@@ -127,7 +123,7 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
     if (beginning == NULL) {
         return EAGAIN;
     }
-    *beginning = (struct beginning){start, argument, default_or_asked(attr)};
+    *beginning = (struct beginning){start, argument, stack_size_of(attr)};
     error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
     if (error != 0) {
         front_free(beginning);

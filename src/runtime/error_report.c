@@ -8,6 +8,7 @@
 #include "os/image.h"
 #include "runtime/node.h"
 #include "runtime/threads.h"
+#include "runtime/unchanged.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -181,9 +182,17 @@ static void describe_access(struct node *node, const struct trap *trap,
 {
     const char *verb = trap->is_write ? "write to" : "read from";
     int slot = overflown_slot(node, trap);
+    size_t shared = node->unchanged == NULL
+                        ? 0
+                        : node->unchanged->overflown((void *)trap->address);
     page_no page;
 
-    if (slot >= 0) {
+    if (shared > 0) {
+        snprintf(text, size,
+                 "overflowed its stack of %zu KiB; pthread_attr_setstacksize() "
+                 "and OMP_STACKSIZE give threads more, ulimit -s gives main()",
+                 shared / 1024);
+    } else if (slot >= 0) {
         describe_overflow(node, slot, text, size);
     } else if (trap->code <= 0) {
         snprintf(text, size, "%s, which somebody sent",

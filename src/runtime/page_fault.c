@@ -20,6 +20,7 @@
 #include "runtime/paging.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
+#include "runtime/unchanged.h"
 
 #include <signal.h>
 #include <string.h>
@@ -181,6 +182,13 @@ static int is_denied(struct node *node, const struct trap *trap)
            trap->address / TM_PAGE_SIZE * TM_PAGE_SIZE == denied;
 }
 
+// An access below a stack that an unchanged program's thread has in shared memory.
+static int is_overflow(const struct node *node, const struct trap *trap)
+{
+    return node->unchanged != NULL &&
+           node->unchanged->overflown((void *)trap->address) > 0;
+}
+
 int access_trap(void *owner, const struct trap *trap)
 {
     struct node *node = owner;
@@ -197,7 +205,8 @@ int access_trap(void *owner, const struct trap *trap)
         }
         return 0;
     }
-    if (node_step(node) != RUNTIME_RUNNING || thread == NULL) {
+    if (node_step(node) != RUNTIME_RUNNING || thread == NULL ||
+        is_overflow(node, trap)) {
         return deny(node, trap, page);
     }
     clock = meter_begin(node, thread);

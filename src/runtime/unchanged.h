@@ -18,6 +18,9 @@ struct tm_unchanged {
     /** Called at each switch of threads: ult_follow_switches(). */
     void (*leave)(void);
     void (*arrive)(void);
+    /** Is the address in the guard below the calling thread's stack in shared memory?
+     * @return bytes of that stack; 0: no. Async-signal-safe. */
+    size_t (*overflown)(const void *address);
     const char *blocks_low; ///< set: where blocks of shared memory can be
     const char *blocks_high;
 };

@@ -5,14 +5,17 @@ cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes
 protocol, the other fault source, little memory, and threads that move.
 
     test_unchanged.py --build DIR program NAME
+    test_unchanged.py --build DIR overflow
     test_unchanged.py --build DIR driver
 """
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 
+OPENMP = ("ahead", "regions", "stacks", "teams")
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 RUN_S = 60 * SLOWDOWN
@@ -42,6 +45,7 @@ class Tests:
         try:
             return subprocess.run(command, input=INPUT, text=True, timeout=RUN_S,
                                   cwd=folder or self.folder, check=False,
+                                  env={**os.environ, "OMP_STACKSIZE": "4M"},
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except subprocess.TimeoutExpired as error:
             raise Failure(f"{' '.join(command)} does not end") from error
@@ -68,7 +72,7 @@ class Tests:
 
     def compile(self, name):
         source = self.source(name)
-        flags = ["-O2", "-pthread"] + (["-fopenmp"] if name == "regions" else [])
+        flags = ["-O2", "-pthread"] + (["-fopenmp"] if name in OPENMP else [])
         is_c = source.endswith(".c")
         self.succeed("gcc" if is_c else "g++", *flags, source, "-o",
                      self.path("native"))
@@ -93,6 +97,19 @@ class Tests:
                               f"{done.returncode}, not {native.returncode}\n"
                               f"--- it printed\n{done.stdout}--- not\n"
                               f"{native.stdout}--- and said\n{done.stderr}")
+
+    def overflow(self):
+        """A stack that is too small is an error that is told, not memory of others."""
+        self.compile("stacks")
+        for way in ([], ["-n", "2"], ["-n", "2", "--fault-source=mprotect"]):
+            started = [self.teamster, "run", *way] if way else []
+            done = self.run(*started, self.path("unchanged"), "overflow")
+            told = [line for line in done.stderr.splitlines()
+                    if "overflowed its stack of 256 KiB" in line]
+            if done.returncode not in (-signal.SIGSEGV, 128 + signal.SIGSEGV) or \
+                    len(told) != 1:
+                raise Failure(f"{' '.join(way)}: exit code {done.returncode}, "
+                              f"{done.stderr!r}")
 
     # ---- the driver
 
@@ -157,7 +174,7 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("program", "driver"))
+    parser.add_argument("test", choices=("program", "overflow", "driver"))
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
