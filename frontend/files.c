@@ -13,19 +13,31 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-// A function of up to four arguments, none of which the kernel looks at: A1 to A4 have
-// the types of its parameters.
+// Texts that a call is given, other arguments being left alone.
+#define LEND(x)                                                                \
+    _Generic((x),                                                              \
+        const char *: front_lend_text((const char *)(uintptr_t)(x)),           \
+        default: (x))
+#define END_LOAN(own, lent)                                                    \
+    _Generic((own),                                                            \
+        const char *: front_end_text((const char *)(uintptr_t)(own),           \
+                                     (const char *)(uintptr_t)(lent)),         \
+        default: (void)0)
+
+// A function of up to four arguments, none of which the kernel looks at: T1 to T4 are
+// the types of its parameters. ON_ROOT_n() makes NAME_at_root(), FRONT_CALL_n() a function
+// that takes the place of NAME.
 #define FRONT_CALL_0(type, name)                                               \
     struct name##_call {                                                       \
         type result;                                                           \
@@ -44,7 +56,7 @@
         return call.result;                                                    \
     }
 
-#define FRONT_CALL_1(type, name, T1, V1)                                       \
+#define ON_ROOT_1(type, name, T1, V1)                                          \
     struct name##_call {                                                       \
         type result;                                                           \
         T1 a;                                                                  \
@@ -56,15 +68,24 @@
         call->result = name(V1);                                               \
         return 0;                                                              \
     }                                                                          \
-    FRONT(name)                                                                \
-    type tmf_##name(T1 a)                                                      \
+    static type name##_at_root(T1 a)                                           \
     {                                                                          \
-        struct name##_call call = {.a = a};                                    \
+        struct name##_call call = {.a = LEND(a)};                              \
+                                                                               \
         front_at_root(do_##name, &call);                                       \
+        END_LOAN(a, call.a);                                                   \
         return call.result;                                                    \
     }
 
-#define FRONT_CALL_2(type, name, T1, V1, T2, V2)                               \
+#define FRONT_CALL_1(type, name, T1, V1)                                       \
+    ON_ROOT_1(type, name, T1, V1)                                              \
+    FRONT(name)                                                                \
+    type tmf_##name(T1 a)                                                      \
+    {                                                                          \
+        return name##_at_root(a);                                              \
+    }
+
+#define ON_ROOT_2(type, name, T1, V1, T2, V2)                                  \
     struct name##_call {                                                       \
         type result;                                                           \
         T1 a;                                                                  \
@@ -78,15 +99,25 @@
         call->result = name(V1, V2);                                           \
         return 0;                                                              \
     }                                                                          \
-    FRONT(name)                                                                \
-    type tmf_##name(T1 a, T2 b)                                                \
+    static type name##_at_root(T1 a, T2 b)                                     \
     {                                                                          \
-        struct name##_call call = {.a = a, .b = b};                            \
+        struct name##_call call = {.a = LEND(a), .b = LEND(b)};                \
+                                                                               \
         front_at_root(do_##name, &call);                                       \
+        END_LOAN(a, call.a);                                                   \
+        END_LOAN(b, call.b);                                                   \
         return call.result;                                                    \
     }
 
-#define FRONT_CALL_3(type, name, T1, V1, T2, V2, T3, V3)                       \
+#define FRONT_CALL_2(type, name, T1, V1, T2, V2)                               \
+    ON_ROOT_2(type, name, T1, V1, T2, V2)                                      \
+    FRONT(name)                                                                \
+    type tmf_##name(T1 a, T2 b)                                                \
+    {                                                                          \
+        return name##_at_root(a, b);                                           \
+    }
+
+#define ON_ROOT_3(type, name, T1, V1, T2, V2, T3, V3)                          \
     struct name##_call {                                                       \
         type result;                                                           \
         T1 a;                                                                  \
@@ -102,15 +133,26 @@
         call->result = name(V1, V2, V3);                                       \
         return 0;                                                              \
     }                                                                          \
-    FRONT(name)                                                                \
-    type tmf_##name(T1 a, T2 b, T3 c)                                          \
+    static type name##_at_root(T1 a, T2 b, T3 c)                               \
     {                                                                          \
-        struct name##_call call = {.a = a, .b = b, .c = c};                    \
+        struct name##_call call = {.a = LEND(a), .b = LEND(b), .c = LEND(c)};  \
+                                                                               \
         front_at_root(do_##name, &call);                                       \
+        END_LOAN(a, call.a);                                                   \
+        END_LOAN(b, call.b);                                                   \
+        END_LOAN(c, call.c);                                                   \
         return call.result;                                                    \
     }
 
-#define FRONT_CALL_4(type, name, T1, V1, T2, V2, T3, V3, T4, V4)               \
+#define FRONT_CALL_3(type, name, T1, V1, T2, V2, T3, V3)                       \
+    ON_ROOT_3(type, name, T1, V1, T2, V2, T3, V3)                              \
+    FRONT(name)                                                                \
+    type tmf_##name(T1 a, T2 b, T3 c)                                          \
+    {                                                                          \
+        return name##_at_root(a, b, c);                                        \
+    }
+
+#define ON_ROOT_4(type, name, T1, V1, T2, V2, T3, V3, T4, V4)                  \
     struct name##_call {                                                       \
         type result;                                                           \
         T1 a;                                                                  \
@@ -128,12 +170,25 @@
         call->result = name(V1, V2, V3, V4);                                   \
         return 0;                                                              \
     }                                                                          \
+    static type name##_at_root(T1 a, T2 b, T3 c, T4 d)                         \
+    {                                                                          \
+        struct name##_call call = {                                            \
+            .a = LEND(a), .b = LEND(b), .c = LEND(c), .d = LEND(d)};           \
+                                                                               \
+        front_at_root(do_##name, &call);                                       \
+        END_LOAN(a, call.a);                                                   \
+        END_LOAN(b, call.b);                                                   \
+        END_LOAN(c, call.c);                                                   \
+        END_LOAN(d, call.d);                                                   \
+        return call.result;                                                    \
+    }
+
+#define FRONT_CALL_4(type, name, T1, V1, T2, V2, T3, V3, T4, V4)               \
+    ON_ROOT_4(type, name, T1, V1, T2, V2, T3, V3, T4, V4)                      \
     FRONT(name)                                                                \
     type tmf_##name(T1 a, T2 b, T3 c, T4 d)                                    \
     {                                                                          \
-        struct name##_call call = {.a = a, .b = b, .c = c, .d = d};            \
-        front_at_root(do_##name, &call);                                       \
-        return call.result;                                                    \
+        return name##_at_root(a, b, c, d);                                     \
     }
 
 // A copy of a name on the private stack; what is too long is for the kernel to refuse.
@@ -168,9 +223,39 @@ FRONT_CALL_2(int, putc, int, a, FILE *, b)
 FRONT_CALL_1(int, putchar, int, a)
 FRONT_CALL_1(int, puts, const char *, a)
 FRONT_CALL_2(int, fputs, const char *, a, FILE *, b)
-FRONT_CALL_3(char *, fgets, char *, a, int, b, FILE *, c)
-FRONT_CALL_4(size_t, fread, void *, a, size_t, b, size_t, c, FILE *, d)
-FRONT_CALL_4(size_t, fwrite, const void *, a, size_t, b, size_t, c, FILE *, d)
+ON_ROOT_3(char *, fgets, char *, a, int, b, FILE *, c)
+ON_ROOT_4(size_t, fread, void *, a, size_t, b, size_t, c, FILE *, d)
+ON_ROOT_4(size_t, fwrite, const void *, a, size_t, b, size_t, c, FILE *, d)
+
+FRONT(fgets)
+char *tmf_fgets(char *to, int size, FILE *file)
+{
+    struct front_loan loan = front_borrow(to, size > 0 ? (size_t)size : 1);
+    char *text = fgets_at_root(loan.at, size, file);
+
+    front_end_loan(loan, text == NULL ? 0 : strlen(text) + 1);
+    return text == NULL ? NULL : to;
+}
+
+FRONT(fread)
+size_t tmf_fread(void *to, size_t size, size_t n, FILE *file)
+{
+    struct front_loan loan = front_borrow(to, size * n);
+    size_t done = fread_at_root(loan.at, size, n, file);
+
+    front_end_loan(loan, size * done);
+    return done;
+}
+
+FRONT(fwrite)
+size_t tmf_fwrite(const void *from, size_t size, size_t n, FILE *file)
+{
+    struct front_loan loan = front_lend(from, size * n);
+    size_t done = fwrite_at_root(loan.at, size, n, file);
+
+    front_end_loan(loan, 0);
+    return done;
+}
 
 #define FRONT_VOID_1(name, T1)                                                 \
     static long do_##name(void *arguments)                                     \
@@ -252,42 +337,78 @@ void tmf_setlinebuf(FILE *file)
     front_at_root(set_buffering, &buffering);
 }
 
-// ---- formatted: what an argument list points to is on the program's stack
+// ---- formatted: an argument list may point to what only the caller's node has, so what is
+// printed is made there
 
-struct formatted {
+struct scanned {
     FILE *file;
-    int fd;
     const char *format;
     va_list *list;
 };
 
+struct text {
+    FILE *file;
+    int fd;
+    const char *bytes;
+    size_t n;
+};
+
 static long print_file(void *arguments)
 {
-    struct formatted *call = arguments;
-    va_list list;
-    int n;
+    const struct text *text = arguments;
 
-    va_copy(list, *call->list);
-    n = vfprintf(call->file, call->format, list);
-    va_end(list);
-    return n;
+    return fwrite(text->bytes, 1, text->n, text->file) == text->n ? 0 : -1;
 }
 
 static long print_fd(void *arguments)
 {
-    struct formatted *call = arguments;
+    const struct text *text = arguments;
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < text->n && n > 0) {
+        n = write(text->fd, text->bytes + done, text->n - done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return n > 0 ? 0 : -1;
+}
+
+static int print_text(long (*function)(void *), struct text *text)
+{
+    return text->n == 0 || front_at_root(function, text) == 0 ? (int)text->n
+                                                              : -1;
+}
+
+static int do_print(long (*function)(void *), FILE *file, int fd,
+                    const char *format, va_list given)
+{
+    char room[512]; // shared, as the program's stack is
+    struct text text = {.file = file, .fd = fd, .bytes = room};
+    char *larger;
     va_list list;
     int n;
 
-    va_copy(list, *call->list);
-    n = vdprintf(call->fd, call->format, list);
+    va_copy(list, given);
+    n = vsnprintf(room, sizeof room, format, list);
     va_end(list);
+    text.n = n < 0 ? 0 : (size_t)n;
+    if (n < (int)sizeof room) {
+        return n < 0 ? n : print_text(function, &text);
+    }
+    larger = front_allocate(text.n + 1);
+    if (larger == NULL) {
+        return -1;
+    }
+    vsnprintf(larger, text.n + 1, format, given);
+    text.bytes = larger;
+    n = print_text(function, &text);
+    front_free(larger);
     return n;
 }
 
 static long scan_file(void *arguments)
 {
-    struct formatted *call = arguments;
+    struct scanned *call = arguments;
     va_list list;
     int n;
 
@@ -297,95 +418,79 @@ static long scan_file(void *arguments)
     return n;
 }
 
-static int do_formatted(long (*function)(void *), FILE *file, int fd,
-                        const char *format, va_list given)
+static int do_scan(FILE *file, const char *format, va_list given)
 {
     va_list list;
-    struct formatted call = {file, fd, format, &list};
+    struct scanned call = {file, front_lend_text(format), &list};
     int n;
 
     va_copy(list, given);
-    n = (int)front_at_root(function, &call);
+    n = (int)front_at_root(scan_file, &call);
     va_end(list);
+    front_end_text(format, call.format);
     return n;
 }
 
-#define FORMATTED(name, parameters, last, function, file, fd)                  \
-    __typeof__(name) name __attribute__((weak));                               \
-    int name parameters                                                        \
+#define WITH_LIST(name, parameters, last, call)                                \
+    int tmf_##name parameters __attribute__((weak));                           \
+    int tmf_##name parameters                                                  \
     {                                                                          \
         va_list list;                                                          \
         int n;                                                                 \
                                                                                \
         va_start(list, last);                                                  \
-        n = do_formatted(function, file, fd, last, list);                      \
+        n = call;                                                              \
         va_end(list);                                                          \
         return n;                                                              \
     }
 
-int tmf_printf(const char *format, ...);
-int tmf_fprintf(FILE *file, const char *format, ...);
-int tmf_dprintf(int fd, const char *format, ...);
-int tmf_scanf(const char *format, ...);
-int tmf_fscanf(FILE *file, const char *format, ...);
-int tmf___printf_chk(int flag, const char *format, ...);
-int tmf___fprintf_chk(FILE *file, int flag, const char *format, ...);
-int tmf___dprintf_chk(int fd, int flag, const char *format, ...);
-int tmf___isoc99_scanf(const char *format, ...);
-int tmf___isoc99_fscanf(FILE *file, const char *format, ...);
+#define LISTED(name, parameters, call)                                         \
+    int tmf_##name parameters __attribute__((weak));                           \
+    int tmf_##name parameters                                                  \
+    {                                                                          \
+        return call;                                                           \
+    }
 
-FORMATTED(tmf_printf, (const char *format, ...), format, print_file, stdout, 0)
-FORMATTED(tmf_fprintf, (FILE * file, const char *format, ...), format,
-          print_file, file, 0)
-FORMATTED(tmf_dprintf, (int fd, const char *format, ...), format, print_fd,
-          NULL, fd)
-FORMATTED(tmf_scanf, (const char *format, ...), format, scan_file, stdin, 0)
-FORMATTED(tmf_fscanf, (FILE * file, const char *format, ...), format, scan_file,
-          file, 0)
-FORMATTED(tmf___isoc99_scanf, (const char *format, ...), format, scan_file,
-          stdin, 0)
-FORMATTED(tmf___isoc99_fscanf, (FILE * file, const char *format, ...), format,
-          scan_file, file, 0)
-FORMATTED(tmf___printf_chk, (int flag, const char *format, ...), format,
-          print_file, ((void)flag, stdout), 0)
-FORMATTED(tmf___fprintf_chk, (FILE * file, int flag, const char *format, ...),
-          format, print_file, ((void)flag, file), 0)
-FORMATTED(tmf___dprintf_chk, (int fd, int flag, const char *format, ...),
-          format, print_fd, NULL, ((void)flag, fd))
+#define PRINT(file) do_print(print_file, file, 0, format, list)
+#define PRINT_FD(fd) do_print(print_fd, NULL, fd, format, list)
+#define SCAN(file) do_scan(file, format, list)
 
-FRONT(vprintf)
-int tmf_vprintf(const char *format, va_list list)
-{
-    return do_formatted(print_file, stdout, 0, format, list);
-}
+WITH_LIST(printf, (const char *format, ...), format, PRINT(stdout))
+WITH_LIST(fprintf, (FILE * file, const char *format, ...), format, PRINT(file))
+WITH_LIST(dprintf, (int fd, const char *format, ...), format, PRINT_FD(fd))
+WITH_LIST(scanf, (const char *format, ...), format, SCAN(stdin))
+WITH_LIST(fscanf, (FILE * file, const char *format, ...), format, SCAN(file))
+LISTED(vprintf, (const char *format, va_list list), PRINT(stdout))
+LISTED(vfprintf, (FILE * file, const char *format, va_list list), PRINT(file))
+LISTED(vdprintf, (int fd, const char *format, va_list list), PRINT_FD(fd))
+LISTED(vscanf, (const char *format, va_list list), SCAN(stdin))
+LISTED(vfscanf, (FILE * file, const char *format, va_list list), SCAN(file))
 
-FRONT(vfprintf)
-int tmf_vfprintf(FILE *file, const char *format, va_list list)
-{
-    return do_formatted(print_file, file, 0, format, list);
-}
+// The same by the names that the C library's headers put in their place.
+WITH_LIST(__printf_chk, (int flag, const char *format, ...), format,
+          ((void)flag, PRINT(stdout)))
+WITH_LIST(__fprintf_chk, (FILE * file, int flag, const char *format, ...),
+          format, ((void)flag, PRINT(file)))
+WITH_LIST(__dprintf_chk, (int fd, int flag, const char *format, ...), format,
+          ((void)flag, PRINT_FD(fd)))
+LISTED(__vprintf_chk, (int flag, const char *format, va_list list),
+       ((void)flag, PRINT(stdout)))
+LISTED(__vfprintf_chk,
+       (FILE * file, int flag, const char *format, va_list list),
+       ((void)flag, PRINT(file)))
+LISTED(__vdprintf_chk, (int fd, int flag, const char *format, va_list list),
+       ((void)flag, PRINT_FD(fd)))
 
-int tmf___vfprintf_chk(FILE *file, int flag, const char *format, va_list list)
-    __attribute__((weak));
-int tmf___vfprintf_chk(FILE *file, int flag, const char *format, va_list list)
-{
-    (void)flag;
-    return do_formatted(print_file, file, 0, format, list);
-}
+#define SCANS(prefix)                                                          \
+    WITH_LIST(prefix##_scanf, (const char *format, ...), format, SCAN(stdin))  \
+    WITH_LIST(prefix##_fscanf, (FILE * file, const char *format, ...), format, \
+              SCAN(file))                                                      \
+    LISTED(prefix##_vscanf, (const char *format, va_list list), SCAN(stdin))   \
+    LISTED(prefix##_vfscanf, (FILE * file, const char *format, va_list list),  \
+           SCAN(file))
 
-int tmf___vprintf_chk(int flag, const char *format, va_list list)
-    __attribute__((weak));
-int tmf___vprintf_chk(int flag, const char *format, va_list list)
-{
-    (void)flag;
-    return do_formatted(print_file, stdout, 0, format, list);
-}
-
-FRONT(vfscanf)
-int tmf_vfscanf(FILE *file, const char *format, va_list list)
-{
-    return do_formatted(scan_file, file, 0, format, list);
-}
+SCANS(__isoc99)
+SCANS(__isoc23)
 
 static long print_error(void *arguments)
 {
@@ -398,7 +503,10 @@ static long print_error(void *arguments)
 FRONT(perror)
 void tmf_perror(const char *text)
 {
-    front_at_root(print_error, &text);
+    const char *lent = front_lend_text(text);
+
+    front_at_root(print_error, &lent);
+    front_end_text(text, lent);
 }
 
 // ---- lines, and texts that the C library would allocate
@@ -509,6 +617,7 @@ int tmf_asprintf(char **text, const char *format, ...)
 // ---- descriptors and names
 
 struct open_call {
+    int folder;
     const char *name;
     int flags;
     mode_t mode;
@@ -518,24 +627,29 @@ static long open_file(void *arguments)
 {
     const struct open_call *call = arguments;
 
-    return open(NAME(call->name), call->flags, call->mode);
+    return openat(call->folder, NAME(call->name), call->flags, call->mode);
 }
 
-FRONT(open)
-int tmf_open(const char *name, int flags, ...)
+static int open_in(int folder, const char *name, int flags, va_list list)
 {
-    struct open_call call = {name, flags, 0};
+    struct open_call call = {.folder = folder, .flags = flags};
+    int fd;
 
     if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
-        va_list list;
-
-        va_start(list, flags);
         call.mode = va_arg(list, mode_t);
-        va_end(list);
     }
-    return (int)front_at_root(open_file, &call);
+    call.name = front_lend_text(name);
+    fd = (int)front_at_root(open_file, &call);
+    front_end_text(name, call.name);
+    return fd;
 }
+
+WITH_LIST(open, (const char *name, int flags, ...), flags,
+          open_in(AT_FDCWD, name, flags, list))
+WITH_LIST(openat, (int folder, const char *name, int flags, ...), flags,
+          open_in(folder, name, flags, list))
 SAME(open64, open);
+SAME(openat64, openat);
 
 int tmf___open_2(const char *name, int flags) __attribute__((weak));
 int tmf___open_2(const char *name, int flags)
@@ -543,23 +657,118 @@ int tmf___open_2(const char *name, int flags)
     return tmf_open(name, flags);
 }
 
+int tmf___openat_2(int folder, const char *name, int flags)
+    __attribute__((weak));
+int tmf___openat_2(int folder, const char *name, int flags)
+{
+    return tmf_openat(folder, name, flags);
+}
+
+extern int tmf___openat64_2(int folder, const char *name, int flags)
+    __attribute__((weak, alias("tmf___openat_2")));
+
 extern int tmf___open64_2(const char *name, int flags)
     __attribute__((weak, alias("tmf___open_2")));
 
 FRONT_CALL_2(int, creat, const char *, NAME(a), mode_t, b)
 FRONT_CALL_1(int, close, int, a)
-FRONT_CALL_3(ssize_t, read, int, a, void *, b, size_t, c)
-FRONT_CALL_3(ssize_t, write, int, a, const void *, b, size_t, c)
-FRONT_CALL_4(ssize_t, pread, int, a, void *, b, size_t, c, off_t, d)
-FRONT_CALL_4(ssize_t, pwrite, int, a, const void *, b, size_t, c, off_t, d)
-FRONT_CALL_3(ssize_t, writev, int, a, const struct iovec *, b, int, c)
-FRONT_CALL_3(ssize_t, readv, int, a, const struct iovec *, b, int, c)
+ON_ROOT_3(ssize_t, read, int, a, void *, b, size_t, c)
+ON_ROOT_3(ssize_t, write, int, a, const void *, b, size_t, c)
+ON_ROOT_4(ssize_t, pread, int, a, void *, b, size_t, c, off_t, d)
+ON_ROOT_4(ssize_t, pwrite, int, a, const void *, b, size_t, c, off_t, d)
+ON_ROOT_3(ssize_t, writev, int, a, const struct iovec *, b, int, c)
+ON_ROOT_3(ssize_t, readv, int, a, const struct iovec *, b, int, c)
+
+static ssize_t end_filled(struct front_loan loan, ssize_t n)
+{
+    front_end_loan(loan, n < 0 ? 0 : (size_t)n);
+    return n;
+}
+
+static ssize_t end_read(struct front_loan loan, ssize_t n)
+{
+    front_end_loan(loan, 0);
+    return n;
+}
+
+FRONT(read)
+ssize_t tmf_read(int fd, void *to, size_t size)
+{
+    struct front_loan loan = front_borrow(to, size);
+
+    return end_filled(loan, read_at_root(fd, loan.at, size));
+}
+
+FRONT(write)
+ssize_t tmf_write(int fd, const void *from, size_t size)
+{
+    struct front_loan loan = front_lend(from, size);
+
+    return end_read(loan, write_at_root(fd, loan.at, size));
+}
+
+FRONT(pread)
+ssize_t tmf_pread(int fd, void *to, size_t size, off_t offset)
+{
+    struct front_loan loan = front_borrow(to, size);
+
+    return end_filled(loan, pread_at_root(fd, loan.at, size, offset));
+}
+
+FRONT(pwrite)
+ssize_t tmf_pwrite(int fd, const void *from, size_t size, off_t offset)
+{
+    struct front_loan loan = front_lend(from, size);
+
+    return end_read(loan, pwrite_at_root(fd, loan.at, size, offset));
+}
+
+// The parts of a vector, of which each may be on loan; their list is on the program's stack.
+static ssize_t move_parts(int fd, const struct iovec *parts, int n,
+                          int is_write)
+{
+    struct front_loan loans[n];
+    struct iovec lent[n];
+    ssize_t left;
+    ssize_t done;
+
+    for (int i = 0; i < n; i++) {
+        loans[i] = is_write ? front_lend(parts[i].iov_base, parts[i].iov_len)
+                            : front_borrow(parts[i].iov_base, parts[i].iov_len);
+        lent[i] = (struct iovec){loans[i].at, parts[i].iov_len};
+    }
+    done = is_write ? writev_at_root(fd, lent, n) : readv_at_root(fd, lent, n);
+    left = is_write || done < 0 ? 0 : done;
+    for (int i = 0; i < n; i++) {
+        size_t filled =
+            parts[i].iov_len < (size_t)left ? parts[i].iov_len : (size_t)left;
+
+        front_end_loan(loans[i], filled);
+        left -= (ssize_t)filled;
+    }
+    return done;
+}
+
+FRONT(writev)
+ssize_t tmf_writev(int fd, const struct iovec *parts, int n)
+{
+    return n > 0 && n <= IOV_MAX ? move_parts(fd, parts, n, 1)
+                                 : writev_at_root(fd, parts, n);
+}
+
+FRONT(readv)
+ssize_t tmf_readv(int fd, const struct iovec *parts, int n)
+{
+    return n > 0 && n <= IOV_MAX ? move_parts(fd, parts, n, 0)
+                                 : readv_at_root(fd, parts, n);
+}
 FRONT_CALL_3(off_t, lseek, int, a, off_t, b, int, c)
 FRONT_CALL_2(int, ftruncate, int, a, off_t, b)
 FRONT_CALL_2(int, truncate, const char *, NAME(a), off_t, b)
 FRONT_CALL_1(int, fsync, int, a)
 FRONT_CALL_1(int, dup, int, a)
 FRONT_CALL_2(int, dup2, int, a, int, b)
+FRONT_CALL_3(int, dup3, int, a, int, b, int, c)
 FRONT_CALL_1(int, isatty, int, a)
 FRONT_CALL_1(int, unlink, const char *, NAME(a))
 FRONT_CALL_1(int, remove, const char *, NAME(a))
@@ -578,6 +787,58 @@ SAME(lseek64, lseek);
 SAME(pread64, pread);
 SAME(pwrite64, pwrite);
 SAME(ftruncate64, ftruncate);
+
+struct control {
+    int fd;
+    int command;
+    int is_lock;
+    long value;
+    struct flock lock;
+};
+
+static long control_file(void *arguments)
+{
+    struct control *call = arguments;
+    struct flock lock;
+    int result;
+
+    if (!call->is_lock) {
+        return fcntl(call->fd, call->command, call->value);
+    }
+    lock = call->lock;
+    result = fcntl(call->fd, call->command, &lock);
+    call->lock = lock;
+    return result;
+}
+
+static int is_lock_command(int command)
+{
+    return command == F_GETLK || command == F_SETLK || command == F_SETLKW ||
+           command == F_OFD_GETLK || command == F_OFD_SETLK ||
+           command == F_OFD_SETLKW;
+}
+
+static int control(int fd, int command, va_list list)
+{
+    struct control call = {
+        .fd = fd, .command = command, .is_lock = is_lock_command(command)};
+    struct flock *lock;
+    int result;
+
+    if (!call.is_lock) {
+        call.value = va_arg(list, long);
+        return (int)front_at_root(control_file, &call);
+    }
+    lock = va_arg(list, struct flock *);
+    call.lock = *lock;
+    result = (int)front_at_root(control_file, &call);
+    *lock = call.lock;
+    return result;
+}
+
+WITH_LIST(fcntl, (int fd, int command, ...), command,
+          control(fd, command, list))
+SAME(fcntl64, fcntl);
 
 struct stat_call {
     const char *name;
@@ -605,41 +866,68 @@ static long look_at_file(void *arguments)
     return error;
 }
 
+static int ask_status(struct stat_call call, struct stat *status)
+{
+    const char *name = call.name;
+    struct stat own;
+    int error;
+
+    call.status = &own;
+    call.name = front_lend_text(name);
+    error = (int)front_at_root(look_at_file, &call);
+    front_end_text(name, call.name);
+    if (error == 0) {
+        *status = own;
+    }
+    return error;
+}
+
 FRONT(stat)
 int tmf_stat(const char *name, struct stat *status)
 {
-    struct stat_call call = {.name = name, .follows = 1, .status = status};
-
-    return (int)front_at_root(look_at_file, &call);
+    return ask_status((struct stat_call){.name = name, .follows = 1}, status);
 }
 
 FRONT(lstat)
 int tmf_lstat(const char *name, struct stat *status)
 {
-    struct stat_call call = {.name = name, .status = status};
-
-    return (int)front_at_root(look_at_file, &call);
+    return ask_status((struct stat_call){.name = name}, status);
 }
 
 FRONT(fstat)
 int tmf_fstat(int fd, struct stat *status)
 {
-    struct stat_call call = {.fd = fd, .status = status};
-
-    return (int)front_at_root(look_at_file, &call);
+    return ask_status((struct stat_call){.fd = fd}, status);
 }
+SAME(stat64, stat);
+SAME(lstat64, lstat);
+SAME(fstat64, fstat);
 
 struct pipe_call {
-    int *ends;
+    int ends[2];
+    int flags;
 };
 
 static long open_pipe(void *arguments)
 {
+    struct pipe_call *call = arguments;
     int ends[2];
-    int error = pipe(ends);
+    int error = pipe2(ends, call->flags);
 
     if (error == 0) {
-        memcpy(((struct pipe_call *)arguments)->ends, ends, sizeof ends);
+        memcpy(call->ends, ends, sizeof ends);
+    }
+    return error;
+}
+
+FRONT(pipe2)
+int tmf_pipe2(int ends[2], int flags)
+{
+    struct pipe_call call = {.flags = flags};
+    int error = (int)front_at_root(open_pipe, &call);
+
+    if (error == 0) {
+        memcpy(ends, call.ends, sizeof call.ends);
     }
     return error;
 }
@@ -647,10 +935,57 @@ static long open_pipe(void *arguments)
 FRONT(pipe)
 int tmf_pipe(int ends[2])
 {
-    struct pipe_call call = {ends};
-
-    return (int)front_at_root(open_pipe, &call);
+    return tmf_pipe2(ends, 0);
 }
+
+struct temporary {
+    char *name;
+    int n_behind;
+    int flags;
+};
+
+static long open_temporary(void *arguments)
+{
+    struct temporary *call = arguments;
+    char *name = NAME(call->name);
+    int fd = mkostemps(name, call->n_behind, call->flags);
+
+    strcpy(call->name, name);
+    return fd;
+}
+
+FRONT(mkostemps)
+int tmf_mkostemps(char *name, int n_behind, int flags)
+{
+    struct front_loan loan = front_lend(name, strlen(name) + 1);
+    struct temporary call = {loan.at, n_behind, flags};
+    int fd = (int)front_at_root(open_temporary, &call);
+
+    front_end_loan(loan, strlen(name) + 1);
+    return fd;
+}
+
+FRONT(mkstemps)
+int tmf_mkstemps(char *name, int n_behind)
+{
+    return tmf_mkostemps(name, n_behind, 0);
+}
+
+FRONT(mkostemp)
+int tmf_mkostemp(char *name, int flags)
+{
+    return tmf_mkostemps(name, 0, flags);
+}
+
+FRONT(mkstemp)
+int tmf_mkstemp(char *name)
+{
+    return tmf_mkostemps(name, 0, 0);
+}
+SAME(mkstemp64, mkstemp);
+SAME(mkstemps64, mkstemps);
+SAME(mkostemp64, mkostemp);
+SAME(mkostemps64, mkostemps);
 
 struct text_call {
     const char *name;
@@ -681,14 +1016,64 @@ FRONT(getcwd)
 char *tmf_getcwd(char *to, size_t room)
 {
     struct text_call call = {.to = to, .room = room};
+    struct front_loan loan;
+    int error;
 
     if (to == NULL) {
         call.room = room == 0 ? 4096 : room;
         call.to = tmf_malloc(call.room);
     }
-    return call.to == NULL || front_at_root(copy_folder, &call) != 0 ? NULL
-                                                                     : call.to;
+    if (call.to == NULL) {
+        return NULL;
+    }
+    loan = front_borrow(call.to, call.room);
+    to = call.to;
+    call.to = loan.at;
+    error = (int)front_at_root(copy_folder, &call);
+    front_end_loan(loan, error != 0 ? 0 : strlen(call.to) + 1);
+    return error != 0 ? NULL : to;
 }
+
+// ---- names that the C library's headers put in place of others: _FORTIFY_SOURCE
+
+#define CHECKED(type, name, parameters, size, room, call)                      \
+    type tmf_##name parameters __attribute__((weak));                          \
+    type tmf_##name parameters                                                 \
+    {                                                                          \
+        if ((size_t)(size) > (room)) {                                         \
+            front_fatal("%s(): %zu bytes for a buffer of %zu", #name,          \
+                        (size_t)(size), (size_t)(room));                       \
+        }                                                                      \
+        return call;                                                           \
+    }
+
+CHECKED(char *, __fgets_chk, (char *to, size_t room, int n, FILE *file), n,
+        room, tmf_fgets(to, n, file))
+CHECKED(char *, __fgets_unlocked_chk,
+        (char *to, size_t room, int n, FILE *file), n, room,
+        tmf_fgets(to, n, file))
+CHECKED(size_t, __fread_chk,
+        (void *to, size_t room, size_t size, size_t n, FILE *file), size *n,
+        room, tmf_fread(to, size, n, file))
+CHECKED(size_t, __fread_unlocked_chk,
+        (void *to, size_t room, size_t size, size_t n, FILE *file), size *n,
+        room, tmf_fread(to, size, n, file))
+CHECKED(ssize_t, __read_chk, (int fd, void *to, size_t n, size_t room), n, room,
+        tmf_read(fd, to, n))
+CHECKED(ssize_t, __pread_chk,
+        (int fd, void *to, size_t n, off_t offset, size_t room), n, room,
+        tmf_pread(fd, to, n, offset))
+CHECKED(ssize_t, __pread64_chk,
+        (int fd, void *to, size_t n, off_t offset, size_t room), n, room,
+        tmf_pread(fd, to, n, offset))
+CHECKED(char *, __getcwd_chk, (char *to, size_t n, size_t room), n, room,
+        tmf_getcwd(to, n))
+
+LISTED(__vasprintf_chk,
+       (char **text, int flag, const char *format, va_list list),
+       ((void)flag, tmf_vasprintf(text, format, list)))
+WITH_LIST(__asprintf_chk, (char **text, int flag, const char *format, ...),
+          format, ((void)flag, tmf_vasprintf(text, format, list)))
 
 static long measure_variable(void *arguments)
 {
@@ -714,17 +1099,18 @@ static long copy_variable(void *arguments)
 FRONT(getenv)
 char *tmf_getenv(const char *name)
 {
-    struct text_call call = {.name = name};
+    struct text_call call = {.name = front_lend_text(name)};
     long size = front_at_root(measure_variable, &call);
 
-    if (size < 0) {
-        return NULL;
+    if (size >= 0) {
+        call.room = (size_t)size;
+        call.to = tmf_malloc(call.room);
     }
-    call.room = (size_t)size;
-    call.to = tmf_malloc(call.room);
-    return call.to == NULL || front_at_root(copy_variable, &call) != 0
-               ? NULL
-               : call.to;
+    if (call.to != NULL && front_at_root(copy_variable, &call) != 0) {
+        call.to = NULL;
+    }
+    front_end_text(name, call.name);
+    return call.to;
 }
 SAME(secure_getenv, getenv);
 
@@ -735,100 +1121,6 @@ FRONT_CALL_0(long, random)
 FRONT_CALL_0(double, drand48)
 FRONT_CALL_0(long, lrand48)
 FRONT_CALL_0(long, mrand48)
-
-// ---- mappings
-
-struct mapping {
-    void *to;
-    size_t size;
-    int fd;
-    off_t offset;
-};
-
-static long fill_mapping(void *arguments)
-{
-    const struct mapping *mapping = arguments;
-    size_t done = 0;
-    ssize_t n = 1;
-
-    while (done < mapping->size && n > 0) {
-        n = pread(mapping->fd, (char *)mapping->to + done, mapping->size - done,
-                  mapping->offset + (off_t)done);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return n < 0 ? -1 : 0;
-}
-
-static void *new_mapping(size_t size)
-{
-    static const tm_alloc_attr attr = {.name = "mmap"};
-
-    return tm_alloc(size, &attr);
-}
-
-static long end_mapping(void *address)
-{
-    return tm_free(address);
-}
-
-FRONT(mmap)
-void *tmf_mmap(void *where, size_t size, int protection, int flags, int fd,
-               off_t offset)
-{
-    struct mapping mapping = {.fd = fd, .offset = offset};
-
-    if ((flags & MAP_FIXED) != 0) {
-        front_fatal("mmap() with MAP_FIXED is not possible with shared memory");
-    }
-    if ((flags & MAP_ANONYMOUS) == 0 && (flags & MAP_TYPE) != MAP_PRIVATE &&
-        (protection & PROT_WRITE) != 0) {
-        front_fatal("mmap() of a file to write it (MAP_SHARED and PROT_WRITE) "
-                    "is not possible: use read() and write()");
-    }
-    (void)where;
-    if (size == 0) {
-        errno = EINVAL;
-        return MAP_FAILED;
-    }
-    mapping.size = (size + 4095) / 4096 * 4096;
-    mapping.to = (void *)FRONT_1(new_mapping, mapping.size);
-    if (mapping.to == NULL) {
-        errno = ENOMEM;
-        return MAP_FAILED;
-    }
-    if ((flags & MAP_ANONYMOUS) == 0 &&
-        front_at_root(fill_mapping, &mapping) != 0) {
-        FRONT_1(end_mapping, mapping.to);
-        return MAP_FAILED;
-    }
-    return mapping.to;
-}
-SAME(mmap64, mmap);
-
-// Of a part of one nothing is given back.
-FRONT(munmap)
-int tmf_munmap(void *address, size_t size)
-{
-    if (!front_is_shared(address)) {
-        return munmap(address, size);
-    }
-    FRONT_1(end_mapping, address);
-    return 0;
-}
-
-FRONT(mprotect)
-int tmf_mprotect(void *address, size_t size, int protection)
-{
-    return front_is_shared(address) ? 0 : mprotect(address, size, protection);
-}
-
-FRONT(madvise)
-int tmf_madvise(void *address, size_t size, int advice)
-{
-    return front_is_shared(address) && advice != MADV_DONTNEED
-               ? 0
-               : madvise(address, size, advice);
-}
 
 // ---- time and processors
 

@@ -121,6 +121,28 @@ int front_has_locals(void);
 void *front_allocate(size_t size);
 void front_free(void *block);
 
+// ---- loans.c; all in the program's context
+
+/** Does the caller run on the node where files are open? */
+int front_is_on_root(void);
+
+/** The caller's memory, or what takes its place on the root. */
+struct front_loan {
+    void *at;
+    void *own;
+};
+
+/** Room for size bytes that a call on the root fills; the same with the caller's bytes. */
+struct front_loan front_borrow(void *own, size_t size);
+struct front_loan front_lend(const void *own, size_t size);
+
+/** The call is done. @param size  bytes that it has filled, which are copied back */
+void front_end_loan(struct front_loan loan, size_t size);
+
+/** front_lend() of a text or NULL. */
+const char *front_lend_text(const char *own);
+void front_end_text(const char *own, const char *lent);
+
 // ---- threads.c, main.c, keys.c
 
 /** End the calling thread; keys' destructors have run. On its private stack. */

@@ -182,10 +182,9 @@ void *front_run(struct front_thread *thread, size_t stack_size,
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
-    result =
-        front_switch(&thread->private_sp,
-                     thread->stack + GUARD + thread->stack_size - 64, function,
-                     thread);
+    result = front_switch(&thread->private_sp,
+                          thread->stack + GUARD + thread->stack_size - 64,
+                          function, thread);
     (void)!teamster_set_front(NULL);
     return result;
 }

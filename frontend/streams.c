@@ -54,3 +54,10 @@ STREAM(ssize_t, write, (int fd, const void *from, size_t size),
 STREAM(ssize_t, read, (int fd, void *to, size_t size), (fd, to, size))
 STREAM(ssize_t, writev, (int fd, const struct iovec *parts, int n),
        (fd, parts, n))
+STREAM(FILE *, fopen, (const char *name, const char *mode), (name, mode))
+STREAM(FILE *, fopen64, (const char *name, const char *mode), (name, mode))
+STREAM(FILE *, fdopen, (int fd, const char *mode), (fd, mode))
+STREAM(int, fclose, (FILE * file), (file))
+STREAM(int, fileno, (FILE * file), (file))
+STREAM(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence))
+STREAM(off_t, lseek64, (int fd, off_t offset, int whence), (fd, offset, whence))
