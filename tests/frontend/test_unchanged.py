@@ -4,7 +4,7 @@
 cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes, with each
 protocol, the other fault source, little memory, and threads that move.
 
-    test_unchanged.py --build DIR program NAME
+    test_unchanged.py --build DIR program NAME [ARGUMENT]...
     test_unchanged.py --build DIR driver
 """
 import argparse
@@ -81,9 +81,9 @@ class Tests:
             return [self.path("written")]
         return [words] if name in ("files", "table") else []
 
-    def program(self, name):
+    def program(self, name, *more):
         self.compile(name)
-        arguments = self.arguments(name)
+        arguments = self.arguments(name) + list(more)
         native = self.run(self.path("native"), *arguments)
         for way in WAYS:
             started = [self.teamster, "run", *way] if way else []
