@@ -157,7 +157,7 @@ static int compile_all(struct cc_driver *driver)
         snprintf(object, sizeof object, "%s.o", stem);
         exit_code =
             cc_compile(driver, argument,
-                    arguments->output != NULL ? arguments->output : object);
+                       arguments->output != NULL ? arguments->output : object);
     }
     return exit_code;
 }

@@ -302,9 +302,9 @@ static void note_refused(struct cc_arguments *arguments, const char *word)
 // ---- files
 
 static const char *const source_suffixes[] = {
-    "c",   "i",   "cc",  "cp",  "cxx", "cpp", "CPP", "c++", "C",   "ii",  "s",
-    "S",   "sx",  "f",   "for", "ftn", "f90", "f95", "f03", "f08", "fpp", "F",
-    "FOR", "FTN", "F90", "F95", "F03", "F08", "FPP", NULL,
+    "c",   "i", "cc",  "cp",  "cxx", "cpp", "CPP", "c++", "C",   "ii",
+    "s",   "S", "sx",  "f",   "for", "ftn", "f90", "f95", "f03", "f08",
+    "fpp", "F", "FOR", "FTN", "F90", "F95", "F03", "F08", "FPP", NULL,
 };
 
 static const char *const header_suffixes[] = {

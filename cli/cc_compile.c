@@ -91,8 +91,7 @@ static void add_flags(const struct cc_driver *driver, struct words *command,
 
         if (n > 0) {
             i += n - 1;
-        } else if (argument->kind == CC_FLAG ||
-                   argument->kind == CC_LEFT_OUT) {
+        } else if (argument->kind == CC_FLAG || argument->kind == CC_LEFT_OUT) {
             words_add(command, argument->text);
         }
     }
@@ -258,8 +257,8 @@ int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
         exit_code = run_compiler(driver, source, object, dump);
     }
     if (exit_code == 0 && is_file(object)) {
-        exit_code = cc_change_object(object, driver->symbols,
-                                     has_races(dump, object));
+        exit_code =
+            cc_change_object(object, driver->symbols, has_races(dump, object));
         if (exit_code != 0) {
             unlink(object); // with its names as they were it is nobody's
         }

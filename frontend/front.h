@@ -118,6 +118,10 @@ int front_has_locals(void);
 void *front_allocate(size_t size);
 void front_free(void *block);
 
+/** A block for C++, of the program's in its context and else of the C library's.
+ * @return NULL: none left */
+void *front_new_block(size_t size, size_t alignment);
+
 // ---- threads.c, main.c, keys.c
 
 /** End the calling thread; keys' destructors have run. On its private stack. */

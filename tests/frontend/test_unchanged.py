@@ -69,8 +69,9 @@ class Tests:
     def compile(self, name):
         source = self.source(name)
         flags = ["-O2", "-pthread"] + (["-fopenmp"] if name == "regions" else [])
+        flags += ["-D_FORTIFY_SOURCE=2"]
         is_c = source.endswith(".c")
-        self.succeed("gcc" if is_c else "g++", *flags, source, "-o",
+        self.succeed("gcc" if is_c else "g++", *flags, source, "-latomic", "-o",
                      self.path("native"))
         self.succeed(self.teamster, "cc" if is_c else "c++", *flags, source, "-o",
                      self.path("unchanged"))
@@ -118,6 +119,12 @@ class Tests:
         self.refuse("copyin", "-fopenmp", "master.c")
         for sanitizer in ("address,undefined", "undefined,thread"):
             self.refuse("Sanitizer", "-fsanitize=" + sanitizer, "user.c")
+        self.write("at_exit.cc", "#include <future>\nint main() { std::promise<int> p;"
+                   " p.set_value_at_thread_exit(1); }\n")
+        self.succeed(self.teamster, "c++", "-pthread", "at_exit.cc", "-o", "at_exit")
+        done = self.run(self.path("at_exit"))
+        if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
+            raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
         for name in ("sem_open", "sigwait", "omp_pause_resource"):
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(name + "()", "-w", "call.c")
@@ -203,6 +210,20 @@ class Tests:
         if found[0] != found[1]:
             raise Failure(f"{' '.join(arguments)} writes {found[1]}, not {found[0]}")
 
+    # What is replaced by its name is called by it, whatever the C library's headers do.
+    def driver_keeps_names(self):
+        self.write("names.c", "#include <stdio.h>\n#include <unistd.h>\n"
+                   "char text[9];\nint main(int argc, char **argv) {\n"
+                   "if (read(0, text, argc) < 0 || !fgets(text, argc, stdin)) return 1;\n"
+                   'printf("%s", text); return getc_unlocked(stdin) + getchar(); }\n')
+        for options in (["-O2", "-D_FORTIFY_SOURCE=2"],
+                        ["-O2", "-Wp,-D_FORTIFY_SOURCE=3"], ["-O0"]):
+            said = self.run(self.teamster, "cc", *options, "-c", "names.c")
+            names = self.succeed("nm", "names.o").split()
+            wrong = [name for name in names if "_chk" in name or "uflow" in name]
+            if said.returncode != 0 or said.stderr or wrong or "tmf_read" not in names:
+                raise Failure(f"{options}: {wrong} {said.stderr}")
+
     def driver_finds_races(self):
         self.write("variables.c", "int only = 3;\n")
         self.write("volatile.c", "volatile int only = 3; int f(void) { return only; }\n")
@@ -252,6 +273,7 @@ class Tests:
         self.driver_links_archives()
         self.driver_makes()
         self.driver_finds_races()
+        self.driver_keeps_names()
 
 
 def main():
