@@ -9,6 +9,7 @@ protocol, the other fault source, little memory, and threads that move.
 """
 import argparse
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -205,7 +206,7 @@ class Tests:
             folder = tempfile.mkdtemp(dir=self.folder)
             self.run(*compiler, *("../" + word if word == "one.c" else word
                                   for word in arguments), folder=folder)
-            found.append([(name, open(os.path.join(folder, name), encoding="utf-8").read())
+            found.append([(name, pathlib.Path(folder, name).read_text(encoding="utf-8"))
                           for name in sorted(os.listdir(folder)) if name.endswith(".d")])
         if found[0] != found[1]:
             raise Failure(f"{' '.join(arguments)} writes {found[1]}, not {found[0]}")
