@@ -2,14 +2,12 @@
 //
 // teamster cc, teamster c++: the compiler, for programs that know nothing of Teamster.
 //
-//   compile   by the compiler itself; cc_object.c changes what it has made
-//   link      what the program links, the front end (frontend/) and libteamster.so
+//   compile   cc_compile.c: by the compiler itself; cc_object.c changes what it has made
+//   link      cc_check.c looks at what the program links; with it go the front end
+//             (frontend/) and libteamster.so
 //
 // It is in C since the command is, and since a build calls it for each file: it starts no
-// process but the compiler and objcopy. Whether a file has accesses that rely on the
-// processor's order, which plain instructions hide (a `volatile` flag, the load of an atomic),
-// GCC tells in its dump of the last form of the program; other compilers and assembler are
-// taken to have some.
+// process but the compiler and objcopy.
 #include "cc.h"
 
 #include <errno.h>
@@ -25,17 +23,6 @@
 #include "command.h"
 
 enum { EXIT_NOT_FOUND = 127 };
-
-struct driver {
-    const char *compiler;
-    int is_gcc;
-    char folder[PATH_MAX];  ///< of the front end
-    char library[PATH_MAX]; ///< of libteamster.so
-    char symbols[PATH_MAX + 32];
-    struct cc_arguments arguments;
-    char temporary[64]; ///< a folder, "": none
-    struct words made;  ///< objects in it
-};
 
 static _Noreturn void become(const struct words *command)
 {
@@ -89,7 +76,7 @@ static int find_file(char *folder, const char *const *places, const char *name)
     return 0;
 }
 
-static int find_files(struct driver *driver)
+static int find_files(struct cc_driver *driver)
 {
     static const char *const fronts[] = {"../libexec/teamster", NULL};
     static const char *const libraries[] = {"..", "../" TM_LIBRARY_FOLDER,
@@ -125,58 +112,7 @@ static int is_gcc(const char *compiler)
     return strstr(line, "clang") == NULL && line[0] != '\0';
 }
 
-// ---- is it racy?
-
-static int is_racy_line(const char *line)
-{
-    const char *mark = strstr(line, "={v}");
-
-    if (mark != NULL && strstr(mark, "{CLOBBER") == NULL) {
-        return 1;
-    }
-    return strstr(line, "__atomic_") != NULL ||
-           strstr(line, "__sync_") != NULL || strstr(line, "__asm__") != NULL;
-}
-
-static int has_races(const char *dump)
-{
-    FILE *file = fopen(dump, "r");
-    char *line = NULL;
-    size_t room = 0;
-    int found = 0;
-
-    if (file == NULL) {
-        return 1; // nobody knows
-    }
-    while (!found && getline(&line, &room, file) >= 0) {
-        found = is_racy_line(line);
-    }
-    free(line);
-    fclose(file);
-    return found;
-}
-
-// ---- compile
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
-static void stem_of(const char *path, char *stem, size_t size)
-{
-    char *dot;
-
-    snprintf(stem, size, "%s", base_name(path));
-    dot = strrchr(stem, '.');
-    if (dot != NULL) {
-        *dot = '\0';
-    }
-}
-
-static int open_temporary(struct driver *driver)
+static int open_temporary(struct cc_driver *driver)
 {
     if (driver->temporary[0] != '\0') {
         return 1;
@@ -191,7 +127,7 @@ static int open_temporary(struct driver *driver)
     return 1;
 }
 
-static void close_temporary(struct driver *driver)
+static void close_temporary(struct cc_driver *driver)
 {
     for (size_t i = 0; i < driver->made.n; i++) {
         unlink(driver->made.word[i]);
@@ -202,98 +138,9 @@ static void close_temporary(struct driver *driver)
     words_free(&driver->made);
 }
 
-// What a file is compiled with, without the file.
-static void add_flags(const struct driver *driver, struct words *command)
-{
-    const struct cc_arguments *arguments = &driver->arguments;
+// ---- compile
 
-    for (size_t i = 0; i < arguments->n; i++) {
-        if (arguments->argument[i].kind == CC_FLAG ||
-            arguments->argument[i].kind == CC_LEFT_OUT) {
-            words_add(command, arguments->argument[i].text);
-        }
-    }
-    words_add(command, "-fno-common");
-    words_add(command, "-fdata-sections");
-    words_add(command, "-fno-lto");
-}
-
-// Dependencies are named for the output, which is not where the user has it.
-static void add_dependencies(const struct driver *driver, struct words *command,
-                             const char *stem)
-{
-    char name[NAME_MAX + 3];
-
-    if (driver->arguments.makes_dependencies &&
-        !driver->arguments.names_dependencies &&
-        driver->arguments.task == CC_LINK) {
-        snprintf(name, sizeof name, "%s.d", stem);
-        words_add(command, "-MF");
-        words_add(command, name);
-    }
-}
-
-// The address of the first thread's variable, which that clause passes, is good in its
-// own kernel thread only. It leaves no trace in what is compiled.
-static int has_copyin(const struct driver *driver, const char *path)
-{
-    FILE *file = driver->arguments.has_openmp ? fopen(path, "r") : NULL;
-    char *line = NULL;
-    size_t room = 0;
-    int found = 0;
-
-    while (file != NULL && !found && getline(&line, &room, file) >= 0) {
-        found = strstr(line, "copyin") != NULL;
-    }
-    free(line);
-    if (file != NULL) {
-        fclose(file);
-    }
-    if (found) {
-        fprintf(stderr,
-                "teamster: %s: OpenMP's copyin cannot be had on several "
-                "nodes: use firstprivate\n",
-                path);
-    }
-    return found;
-}
-
-static int compile(struct driver *driver, const struct cc_argument *source,
-                   const char *object)
-{
-    struct words command = {0};
-    char dump[128];
-    char option[256];
-    char stem[NAME_MAX + 1];
-    int exit_code;
-
-    stem_of(source->text, stem, sizeof stem);
-    snprintf(dump, sizeof dump, "%s/dump", driver->temporary);
-    words_add(&command, driver->compiler);
-    add_flags(driver, &command);
-    add_dependencies(driver, &command, stem);
-    if (driver->is_gcc) {
-        snprintf(option, sizeof option, "-fdump-tree-optimized=%s", dump);
-        words_add(&command, option);
-    }
-    if (source->language != NULL) {
-        words_add(&command, "-x");
-        words_add(&command, source->language);
-    }
-    words_add(&command, "-c");
-    words_add(&command, source->text);
-    words_add(&command, "-o");
-    words_add(&command, object);
-    exit_code = has_copyin(driver, source->text) ? 1 : cc_run(&command);
-    if (exit_code == 0) {
-        exit_code = cc_change_object(object, driver->symbols, has_races(dump));
-    }
-    unlink(dump);
-    words_free(&command);
-    return exit_code;
-}
-
-static int compile_all(struct driver *driver)
+static int compile_all(struct cc_driver *driver)
 {
     const struct cc_arguments *arguments = &driver->arguments;
     int exit_code = 0;
@@ -306,33 +153,49 @@ static int compile_all(struct driver *driver)
         if (argument->kind != CC_SOURCE) {
             continue;
         }
-        stem_of(argument->text, stem, sizeof stem);
+        cc_stem_of(argument->text, stem, sizeof stem);
         snprintf(object, sizeof object, "%s.o", stem);
         exit_code =
-            compile(driver, argument,
-                    arguments->output != NULL ? arguments->output : object);
+            cc_compile(driver, argument,
+                       arguments->output != NULL ? arguments->output : object);
     }
     return exit_code;
 }
 
 // ---- link
 
-static int compile_for_link(struct driver *driver, size_t i,
-                            struct words *command)
+static int compile_for_link(struct cc_driver *driver, size_t i,
+                            struct words *command, struct cc_check *check)
 {
     char object[PATH_MAX];
     int exit_code;
 
     snprintf(object, sizeof object, "%s/%zu.o", driver->temporary, i);
     words_add(&driver->made, object);
-    exit_code = compile(driver, &driver->arguments.argument[i], object);
+    exit_code = cc_compile(driver, &driver->arguments.argument[i], object);
     words_add(command, object);
-    return exit_code != 0 ? exit_code : cc_check_object(object);
+    cc_check_file(check, object);
+    return exit_code;
 }
 
-static int add_linked(struct driver *driver, struct words *command)
+// @param next  the word behind it, or NULL
+static void check_linked(const struct cc_driver *driver, const char *text,
+                         const char *next, struct cc_check *check)
+{
+    if (strncmp(text, "-l", 2) == 0) {
+        text = text[2] != '\0' ? text + 2 : next;
+        if (text != NULL) {
+            cc_check_library(check, &driver->arguments, text);
+        }
+    } else if (text[0] != '-') {
+        cc_check_file(check, text);
+    }
+}
+
+static int add_linked(struct cc_driver *driver, struct words *command)
 {
     const struct cc_arguments *arguments = &driver->arguments;
+    struct cc_check check = {0};
     int exit_code = 0;
 
     for (size_t i = 0; i < arguments->n && exit_code == 0; i++) {
@@ -340,11 +203,12 @@ static int add_linked(struct driver *driver, struct words *command)
 
         switch (argument->kind) {
         case CC_SOURCE:
-            exit_code = compile_for_link(driver, i, command);
+            exit_code = compile_for_link(driver, i, command, &check);
             break;
         case CC_LINKED:
-            exit_code =
-                argument->text[0] != '-' ? cc_check_object(argument->text) : 0;
+            check_linked(driver, argument->text,
+                         i + 1 < arguments->n ? argument[1].text : NULL,
+                         &check);
             words_add(command, argument->text);
             break;
         case CC_FLAG:
@@ -354,16 +218,16 @@ static int add_linked(struct driver *driver, struct words *command)
             break;
         }
     }
-    return exit_code;
+    return cc_end_check(&check) != 0 && exit_code == 0 ? 1 : exit_code;
 }
 
-static void add_front_end(const struct driver *driver, struct words *command)
+static void add_front_end(const struct cc_driver *driver, struct words *command)
 {
     char text[PATH_MAX + 64];
 
     snprintf(text, sizeof text, "-Wl,-T,%s/shared.ld", driver->folder);
     words_add(command, text);
-    words_add(command, "-Wl,-u,main,-u,_Znwm,-z,now");
+    words_add(command, "-Wl,-u,main,-u,tmf_main,-u,_Znwm,-z,now");
     snprintf(text, sizeof text, "%s/libteamster_front.a", driver->folder);
     words_add(command, text);
     snprintf(text, sizeof text, "%s/libteamster.so", driver->library);
@@ -374,12 +238,12 @@ static void add_front_end(const struct driver *driver, struct words *command)
     words_add(command, "-lm");
 }
 
-static int link_program(struct driver *driver)
+static int link_program(struct cc_driver *driver)
 {
     struct words command = {0};
     int exit_code;
 
-    words_add(&command, driver->compiler);
+    words_add_all(&command, &driver->compiler);
     exit_code = add_linked(driver, &command);
     if (exit_code == 0) {
         words_add(&command, "-o");
@@ -411,7 +275,7 @@ static int is_refused(const struct cc_arguments *arguments)
     return 0;
 }
 
-static int run_task(struct driver *driver, const struct words *given)
+static int run_task(struct cc_driver *driver, const struct words *given)
 {
     struct words command = {0};
     int exit_code;
@@ -424,14 +288,16 @@ static int run_task(struct driver *driver, const struct words *given)
     case CC_OTHER:
         break;
     }
-    words_add(&command, driver->compiler);
+    words_add_all(&command, &driver->compiler);
     words_add_all(&command, given);
     exit_code = cc_run(&command);
     words_free(&command);
     return exit_code;
 }
 
-static int drive(struct driver *driver, int argc, char **argv)
+// @param compiler  with its first arguments
+static int drive(struct cc_driver *driver, const char *compiler, int argc,
+                 char **argv)
 {
     struct words words = {0};
     struct words given = {0};
@@ -441,11 +307,12 @@ static int drive(struct driver *driver, int argc, char **argv)
         words_add(&words, argv[i]);
         words_add(&given, argv[i]);
     }
+    words_add_text(&driver->compiler, compiler);
     exit_code = cc_read_arguments(&words, &driver->arguments) != 0 ||
                 is_refused(&driver->arguments);
     if (exit_code == 0 && driver->arguments.task != CC_OTHER) {
         exit_code = !find_files(driver) || !open_temporary(driver);
-        driver->is_gcc = is_gcc(driver->compiler);
+        driver->is_gcc = is_gcc(compiler);
     }
     if (exit_code == 0) {
         exit_code = run_task(driver, &given);
@@ -454,6 +321,7 @@ static int drive(struct driver *driver, int argc, char **argv)
     cc_free_arguments(&driver->arguments);
     words_free(&words);
     words_free(&given);
+    words_free(&driver->compiler);
     return exit_code;
 }
 
@@ -465,25 +333,25 @@ static int asks_for_help(int argc, char **argv)
 int command_cc(int argc, char **argv)
 {
     const char *own = getenv("TEAMSTER_CC");
-    struct driver driver = {.compiler = own != NULL ? own : "gcc"};
+    struct cc_driver driver = {0};
 
     if (asks_for_help(argc, argv)) {
         cc_print_help();
         return 0;
     }
-    return drive(&driver, argc, argv);
+    return drive(&driver, own != NULL ? own : "gcc", argc, argv);
 }
 
 int command_cxx(int argc, char **argv)
 {
     const char *own = getenv("TEAMSTER_CXX");
-    struct driver driver = {.compiler = own != NULL ? own : "g++"};
+    struct cc_driver driver = {0};
 
     if (asks_for_help(argc, argv)) {
         cc_print_help();
         return 0;
     }
-    return drive(&driver, argc, argv);
+    return drive(&driver, own != NULL ? own : "g++", argc, argv);
 }
 
 void cc_print_help(void)

@@ -2,10 +2,11 @@
 #ifndef CLI_CC_H
 #define CLI_CC_H
 
+#include <limits.h>
 #include <stddef.h>
 
 /*
- * Parts of `teamster cc`: cc.c.
+ * Parts of `teamster cc`: cc.c, cc_arguments.c, cc_compile.c, cc_object.c, cc_check.c.
  */
 
 /** Words, NULL behind the last. */
@@ -17,6 +18,8 @@ struct words {
 
 void words_add(struct words *words, const char *word);
 void words_add_all(struct words *words, const struct words *others);
+/** Words between blanks, as a shell has them: quotes and backslashes keep blanks. */
+void words_add_text(struct words *words, const char *text);
 void words_free(struct words *words);
 
 /** What the compiler is asked to do. */
@@ -50,6 +53,7 @@ struct cc_arguments {
     int has_openmp;
     int makes_dependencies; ///< -MD, -MMD
     int names_dependencies; ///< -MF
+    int names_targets;      ///< -MT, -MQ
     const char *refused;    ///< an option that cannot be had, or NULL
     const char *refused_why;
 };
@@ -66,9 +70,46 @@ void cc_free_arguments(struct cc_arguments *arguments);
  * @return 0, or the exit code: said why */
 int cc_change_object(const char *object, const char *symbols, int is_racy);
 
-/** Is there a reason not to link this file? Objects that `teamster cc` has not made, calls
- * that cannot be had. @return 0, or the exit code: said why */
-int cc_check_object(const char *path);
+/** The compiler, and where things are. */
+struct cc_driver {
+    struct words compiler;
+    int is_gcc;
+    char folder[PATH_MAX];  ///< of the front end
+    char library[PATH_MAX]; ///< of libteamster.so
+    char symbols[PATH_MAX + 32];
+    struct cc_arguments arguments;
+    char temporary[64]; ///< a folder, "": none
+    struct words made;  ///< objects in it
+};
+
+/** Compile a source and change what is made of it. What fails leaves no object.
+ * @return 0, or the exit code: said why */
+int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
+               const char *object);
+
+/** The name of a path's file without what follows its last dot. */
+void cc_stem_of(const char *path, char *stem, size_t size);
+
+/** Has the object instructions? An object that cannot be read has. */
+int cc_has_code(const char *object);
+
+/** What is known of the files that are to be linked. All zero: nothing. */
+struct cc_check {
+    struct words defined; ///< functions of the program with names of `wanted`
+    struct words wanted;  ///< in turn: a file, a call of its that cannot be had
+    int exit_code;
+};
+
+/** Look at a file: objects that `teamster cc` has not made are complained about. */
+void cc_check_file(struct cc_check *check, const char *path);
+
+/** Look at what -l names, if it is in one of the folders of -L. */
+void cc_check_library(struct cc_check *check,
+                      const struct cc_arguments *arguments, const char *name);
+
+/** After the last file: calls that cannot be had, and that no file defines.
+ * @return 0, or the exit code: said why */
+int cc_end_check(struct cc_check *check);
 
 /** Run a program to its end, found as a shell would. @return its exit code */
 int cc_run(const struct words *command);

@@ -85,17 +85,10 @@ static char *read_text(const char *path)
     return text;
 }
 
-static void expand_word(struct words *to, const char *word, int depth)
+void words_add_text(struct words *words, const char *text)
 {
-    char *text =
-        word[0] == '@' && depth < FILES_DEEP ? read_text(word + 1) : NULL;
-    char *part;
+    char *part = malloc(strlen(text) + 1);
 
-    if (text == NULL) {
-        words_add(to, word);
-        return;
-    }
-    part = malloc(strlen(text) + 1);
     ensure_memory(part != NULL);
     for (const char *at = text; *at != '\0';) {
         if (isspace((unsigned char)*at)) {
@@ -103,9 +96,26 @@ static void expand_word(struct words *to, const char *word, int depth)
             continue;
         }
         at = copy_word(at, part);
-        expand_word(to, part, depth + 1);
+        words_add(words, part);
     }
     free(part);
+}
+
+static void expand_word(struct words *to, const char *word, int depth)
+{
+    char *text =
+        word[0] == '@' && depth < FILES_DEEP ? read_text(word + 1) : NULL;
+    struct words parts = {0};
+
+    if (text == NULL) {
+        words_add(to, word);
+        return;
+    }
+    words_add_text(&parts, text);
+    for (size_t i = 0; i < parts.n; i++) {
+        expand_word(to, parts.word[i], depth + 1);
+    }
+    words_free(&parts);
     free(text);
 }
 
@@ -227,14 +237,59 @@ static const struct {
                 "link without it"},
     {"-static-pie", "a program that runs on several nodes needs "
                     "libteamster.so: link without it"},
-    {"-fsanitize=thread", "ThreadSanitizer does not know Teamster's threads: "
-                          "use the compiler itself to look for races"},
-    {"-fsanitize=address", "AddressSanitizer does not know Teamster's stacks: "
-                           "use the compiler itself to look for errors"},
 };
+
+static const struct {
+    const char *name;
+    const char *why;
+} refused_sanitizers[] = {
+    {"thread", "ThreadSanitizer does not know Teamster's threads: use the "
+               "compiler itself to look for races"},
+    {"address", "AddressSanitizer does not know Teamster's stacks: use the "
+                "compiler itself to look for errors"},
+    {"hwaddress", "AddressSanitizer does not know Teamster's stacks: use the "
+                  "compiler itself to look for errors"},
+    {"leak", "LeakSanitizer does not know Teamster's blocks: use the compiler "
+             "itself to look for leaks"},
+    {"memory", "MemorySanitizer does not know Teamster's blocks: use the "
+               "compiler itself to look for errors"},
+};
+
+// Is it one of the names between commas?
+static int is_in_list(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+
+    while (list != NULL) {
+        if (strncmp(list, name, length) == 0 &&
+            (list[length] == '\0' || list[length] == ',')) {
+            return 1;
+        }
+        list = strchr(list, ',');
+        list += list != NULL;
+    }
+    return 0;
+}
+
+static void note_sanitizers(struct cc_arguments *arguments, const char *word)
+{
+    static const char option[] = "-fsanitize=";
+
+    if (strncmp(word, option, sizeof option - 1) != 0) {
+        return;
+    }
+    for (size_t i = 0;
+         i < sizeof refused_sanitizers / sizeof refused_sanitizers[0]; i++) {
+        if (is_in_list(word + sizeof option - 1, refused_sanitizers[i].name)) {
+            arguments->refused = word;
+            arguments->refused_why = refused_sanitizers[i].why;
+        }
+    }
+}
 
 static void note_refused(struct cc_arguments *arguments, const char *word)
 {
+    note_sanitizers(arguments, word);
     for (size_t i = 0; i < sizeof refused_options / sizeof refused_options[0];
          i++) {
         if (strcmp(word, refused_options[i].option) == 0) {
@@ -247,24 +302,35 @@ static void note_refused(struct cc_arguments *arguments, const char *word)
 // ---- files
 
 static const char *const source_suffixes[] = {
-    "c", "i",  "cc", "cp",  "cxx", "cpp", "CPP", "c++", "C", "ii",  "s",
-    "S", "sx", "f",  "for", "f90", "f95", "f03", "f08", "F", "F90", "FOR",
+    "c",   "i", "cc",  "cp",  "cxx", "cpp", "CPP", "c++", "C",   "ii",
+    "s",   "S", "sx",  "f",   "for", "ftn", "f90", "f95", "f03", "f08",
+    "fpp", "F", "FOR", "FTN", "F90", "F95", "F03", "F08", "FPP", NULL,
 };
 
-static int is_source(const char *path)
+static const char *const header_suffixes[] = {
+    "h", "H", "hh", "hp", "hxx", "hpp", "HPP", "h++", "tcc", NULL,
+};
+
+static int has_suffix(const char *path, const char *const *suffixes)
 {
     const char *dot = strrchr(path, '.');
 
     if (dot == NULL || strchr(dot, '/') != NULL) {
         return 0;
     }
-    for (size_t i = 0; i < sizeof source_suffixes / sizeof source_suffixes[0];
-         i++) {
-        if (strcmp(dot + 1, source_suffixes[i]) == 0) {
+    for (; *suffixes != NULL; suffixes++) {
+        if (strcmp(dot + 1, *suffixes) == 0) {
             return 1;
         }
     }
     return 0;
+}
+
+// Of it the compiler makes what it can read faster, and no object.
+static int is_header(const char *path, const char *language)
+{
+    return language != NULL ? strstr(language, "-header") != NULL
+                            : has_suffix(path, header_suffixes);
 }
 
 static void add_argument(struct cc_arguments *arguments, const char *text,
@@ -277,7 +343,10 @@ static void add_argument(struct cc_arguments *arguments, const char *text,
 static void add_file(struct cc_arguments *arguments, const char *path,
                      const char *language)
 {
-    if (is_source(path) || language != NULL) {
+    if (is_header(path, language)) {
+        arguments->task = CC_OTHER;
+    }
+    if (has_suffix(path, source_suffixes) || language != NULL) {
         add_argument(arguments, path, CC_SOURCE, language);
         arguments->n_sources++;
     } else {
@@ -293,6 +362,8 @@ static void note_flags(struct cc_arguments *arguments, const char *word)
     arguments->makes_dependencies |=
         strcmp(word, "-MD") == 0 || strcmp(word, "-MMD") == 0;
     arguments->names_dependencies |= strcmp(word, "-MF") == 0;
+    arguments->names_targets |=
+        strcmp(word, "-MT") == 0 || strcmp(word, "-MQ") == 0;
 }
 
 // @return how many words it takes
@@ -365,8 +436,9 @@ int cc_read_arguments(struct words *words, struct cc_arguments *arguments)
             i++;
         }
     }
-    if (arguments->n_sources + arguments->n_objects == 0) {
-        arguments->task = CC_OTHER;
+    if (arguments->n_sources == 0 &&
+        (arguments->n_objects == 0 || arguments->task == CC_COMPILE)) {
+        arguments->task = CC_OTHER; // what it does is the compiler's to say
     }
     return 0;
 }

@@ -188,7 +188,6 @@ static void *allocate_cut(size_t size, size_t alignment)
                         size_of_class(class) + sizeof(struct head) - offset);
 }
 
-// @param is_zero  set if the block is known to be
 static void *allocate_block(size_t size, size_t alignment)
 {
     void *block = size + alignment > CUT_MAX || size > CUT_MAX
@@ -334,6 +333,17 @@ void *tmf_memalign(size_t alignment, size_t size)
     }
     return (void *)FRONT_2(allocate_block, size,
                            alignment < ALIGNMENT ? ALIGNMENT : alignment);
+}
+
+// The C++ library allocates for itself before and after the program.
+void *front_new_block(size_t size, size_t alignment)
+{
+    if (front_is_program()) {
+        return (void *)FRONT_2(allocate_block, size,
+                               alignment < ALIGNMENT ? ALIGNMENT : alignment);
+    }
+    return alignment <= ALIGNMENT ? malloc(size == 0 ? 1 : size)
+                                  : aligned_alloc(alignment, size);
 }
 
 FRONT(aligned_alloc)

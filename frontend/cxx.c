@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What C++ programs call besides: new and delete, for the C++ library's own use too, and
-// those functions of std::thread and std::condition_variable that are in the library. They
-// are written in C, by the names and layouts that the library's ABI fixes.
+// What C++ programs call besides: those functions of std::thread and
+// std::condition_variable that are in the library, and its locks. They are written in C, by
+// the names and layouts that the library's ABI fixes. new and delete: new.c.
 #include "front.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-extern __typeof__(malloc) tmf_malloc;
-extern __typeof__(memalign) tmf_memalign;
 extern __typeof__(sysconf) tmf_sysconf;
 extern __typeof__(pthread_create) tmf_pthread_create;
 extern __typeof__(pthread_join) tmf_pthread_join;
@@ -24,91 +21,6 @@ extern __typeof__(pthread_cond_signal) tmf_pthread_cond_signal;
 extern __typeof__(pthread_cond_broadcast) tmf_pthread_cond_broadcast;
 
 #define NAMED(name) __asm__(name) __attribute__((visibility("default")))
-
-// In the program's context only: the library allocates for itself before and after.
-static void *new_block(size_t size, size_t alignment)
-{
-    void *block;
-
-    if (front_is_program()) {
-        block =
-            alignment <= 16 ? tmf_malloc(size) : tmf_memalign(alignment, size);
-    } else {
-        block = alignment <= 16 ? malloc(size == 0 ? 1 : size)
-                                : aligned_alloc(alignment, size);
-    }
-    return block;
-}
-
-static void *new_or_end(size_t size, size_t alignment)
-{
-    void *block = new_block(size, alignment);
-
-    if (block == NULL) {
-        front_fatal("no memory for new of %zu bytes", size);
-    }
-    return block;
-}
-
-#define NEW(c_name, name)                                                      \
-    void *c_name(size_t size) NAMED(name);                                     \
-    void *c_name(size_t size)                                                  \
-    {                                                                          \
-        return new_or_end(size, 16);                                           \
-    }                                                                          \
-    void *c_name##_quiet(size_t size, const void *tag)                         \
-        NAMED(name "RKSt9nothrow_t");                                          \
-    void *c_name##_quiet(size_t size, const void *tag)                         \
-    {                                                                          \
-        (void)tag;                                                             \
-        return new_block(size, 16);                                            \
-    }                                                                          \
-    void *c_name##_aligned(size_t size, size_t alignment)                      \
-        NAMED(name "St11align_val_t");                                         \
-    void *c_name##_aligned(size_t size, size_t alignment)                      \
-    {                                                                          \
-        return new_or_end(size, alignment);                                    \
-    }
-
-#define DELETE(c_name, name)                                                   \
-    void c_name(void *block) NAMED(name "Pv");                                 \
-    void c_name(void *block)                                                   \
-    {                                                                          \
-        front_free(block);                                                     \
-    }                                                                          \
-    void c_name##_quiet(void *block, const void *tag)                          \
-        NAMED(name "PvRKSt9nothrow_t");                                        \
-    void c_name##_quiet(void *block, const void *tag)                          \
-    {                                                                          \
-        (void)tag;                                                             \
-        front_free(block);                                                     \
-    }                                                                          \
-    void c_name##_sized(void *block, size_t size) NAMED(name "Pvm");           \
-    void c_name##_sized(void *block, size_t size)                              \
-    {                                                                          \
-        (void)size;                                                            \
-        front_free(block);                                                     \
-    }                                                                          \
-    void c_name##_aligned(void *block, size_t alignment)                       \
-        NAMED(name "PvSt11align_val_t");                                       \
-    void c_name##_aligned(void *block, size_t alignment)                       \
-    {                                                                          \
-        (void)alignment;                                                       \
-        front_free(block);                                                     \
-    }                                                                          \
-    void c_name##_sized_aligned(void *block, size_t size, size_t alignment)    \
-        NAMED(name "PvmSt11align_val_t");                                      \
-    void c_name##_sized_aligned(void *block, size_t size, size_t alignment)    \
-    {                                                                          \
-        (void)size;                                                            \
-        (void)alignment;                                                       \
-        front_free(block);                                                     \
-    }
-
-NEW(new_object, "_Znwm")
-NEW(new_array, "_Znam")
-DELETE(delete_object, "_Zdl")
-DELETE(delete_array, "_Zda")
 
 // ---- std::thread: its state is an object whose functions are, in the order of its table,
 // two destructors, of which the second deletes it, and what runs
@@ -221,6 +133,17 @@ void notify_all(pthread_cond_t *cond)
     (void)!tmf_pthread_cond_broadcast(cond);
 }
 
+// ---- what promises do at a thread's exit: every packaged task has the call, few make it
+
+void make_ready_at_exit(void *state)
+    NAMED("tmf__ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv");
+void make_ready_at_exit(void *state)
+{
+    (void)state;
+    front_fatal("std::promise::set_value_at_thread_exit() cannot be had on "
+                "several nodes");
+}
+
 // ---- variables of functions: the guard's first byte says that they are made
 
 int acquire_guard(char *guard) NAMED("tmf___cxa_guard_acquire");
@@ -254,8 +177,11 @@ enum { HEADER = 128 }; // what the library keeps before an exception
 void *allocate_exception(size_t size) NAMED("__cxa_allocate_exception");
 void *allocate_exception(size_t size)
 {
-    char *block = new_or_end(size + HEADER, 16);
+    char *block = front_new_block(size + HEADER, 16);
 
+    if (block == NULL) {
+        front_fatal("no memory for an exception of %zu bytes", size);
+    }
     memset(block, 0, size + HEADER);
     return block + HEADER;
 }
@@ -264,4 +190,44 @@ void free_exception(void *exception) NAMED("__cxa_free_exception");
 void free_exception(void *exception)
 {
     front_free((char *)exception - HEADER);
+}
+
+// ---- std::atomic_load(shared_ptr *) and such: the library's own locks are of one node
+
+static tm_mutex pointers_mutex;
+
+static long lock_pointers(void)
+{
+    return tm_mutex_lock(&pointers_mutex);
+}
+
+static long unlock_pointers(void)
+{
+    return tm_mutex_unlock(&pointers_mutex);
+}
+
+void make_locker(void *locker, const void *pointer)
+    NAMED("tmf__ZNSt10_Sp_lockerC1EPKv");
+void make_locker(void *locker, const void *pointer)
+{
+    (void)locker;
+    (void)pointer;
+    FRONT_1(lock_pointers, 0);
+}
+
+void make_locker_of_two(void *locker, const void *one, const void *other)
+    NAMED("tmf__ZNSt10_Sp_lockerC1EPKvS1_");
+void make_locker_of_two(void *locker, const void *one, const void *other)
+{
+    (void)locker;
+    (void)one;
+    (void)other;
+    FRONT_1(lock_pointers, 0);
+}
+
+void end_locker(void *locker) NAMED("tmf__ZNSt10_Sp_lockerD1Ev");
+void end_locker(void *locker)
+{
+    (void)locker;
+    FRONT_1(unlock_pointers, 0);
 }

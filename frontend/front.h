@@ -143,6 +143,10 @@ void front_end_loan(struct front_loan loan, size_t size);
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
 
+/** A block for C++, of the program's in its context and else of the C library's.
+ * @return NULL: none left */
+void *front_new_block(size_t size, size_t alignment);
+
 // ---- threads.c, main.c, keys.c
 
 /** End the calling thread; keys' destructors have run. On its private stack. */

@@ -157,14 +157,21 @@ static long unlock_once(void *control)
     return tm_mutex_unlock(control);
 }
 
+static void end_once(pthread_once_t **control)
+{
+    FRONT_1(unlock_once, *control);
+}
+
+// A function that throws (std::call_once) leaves the control as it was, unlocked.
 FRONT(pthread_once)
 int tmf_pthread_once(pthread_once_t *control, void (*function)(void))
 {
-    FRONT_1(lock_once, control);
+    pthread_once_t *locked __attribute__((cleanup(end_once))) = control;
+
+    FRONT_1(lock_once, locked);
     if (*control == PTHREAD_ONCE_INIT) {
         function();
         *control = PTHREAD_ONCE_INIT + 1;
     }
-    FRONT_1(unlock_once, control);
     return 0;
 }

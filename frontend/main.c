@@ -8,6 +8,10 @@
 // tm_init() each node would have run them for itself. What atexit() was told is called by
 // whoever calls exit(), in the program's context; then thread 0 ends the process.
 //
+// When main() has ended by pthread_exit(), thread 0 waits for the end of all others. If they
+// simply end, one more thread calls what atexit() was told; if one calls exit(), a thread
+// beside thread 0 ends the process.
+//
 // Which protocol: a program in which `teamster cc` has found atomic or volatile accesses,
 // or assembler, relies on what processors promise, and so all its memory is sequential.
 #include "front.h"
@@ -47,7 +51,9 @@ static TM_SHARED struct {
     char **argv;
     struct promise *promises;
     int status;
-    int is_main_gone;
+    int is_ending;      // somebody has called exit()
+    int is_main_gone;   // by pthread_exit()
+    int have_all_ended; // and all others after it
 } program;
 
 static tm_mutex promises_mutex;
@@ -109,11 +115,25 @@ int tmf_atexit(void (*function)(void))
 
 // ---- the end
 
-// Thread 0 goes on; this one never.
+static void *end_process(void *nothing)
+{
+    (void)nothing;
+    exit(program.status);
+}
+
+// Thread 0 goes on, or another in its place; this one never.
 long front_end(int status)
 {
+    static const tm_thread_attr attr = {
+        .is_detached = 1, .placement = TM_ON_NODE, .node = 0};
+
     program.status = status;
-    (void)!tm_sem_post(&ended);
+    program.is_ending = 1;
+    if (program.is_main_gone && !program.have_all_ended) {
+        (void)!tm_thread_create(NULL, &attr, end_process, NULL);
+    } else {
+        (void)!tm_sem_post(&ended);
+    }
     while (tm_sem_wait(&never) != TM_OK) {
         pause(); // thread 0 has left the cluster already
     }
@@ -237,6 +257,38 @@ static void begin_program(int argc, char **argv)
     }
 }
 
+static void *run_promises(void *nothing)
+{
+    (void)nothing;
+    front_exit(0);
+}
+
+static void *begin_promises(void *nothing)
+{
+    struct front_thread thread = {.start = run_promises};
+
+    (void)nothing;
+    return front_run(&thread, FRONT_STACK_SIZE, front_thread_body);
+}
+
+// Called by exit(), in thread 0, before the library leaves the cluster.
+static void end_after_all(void)
+{
+    static const tm_thread_attr attr = {
+        .is_detached = 1, .placement = TM_ON_NODE, .node = 0};
+
+    if (program.is_ending) {
+        return;
+    }
+    program.have_all_ended = 1;
+    if (tm_thread_create(NULL, &attr, begin_promises, NULL) == TM_OK) {
+        (void)!tm_sem_wait(&ended);
+    }
+    if (program.status != 0) {
+        exit(program.status); // goes on with the other handlers
+    }
+}
+
 int main(int argc, char **argv)
 {
     static char streams[16];
@@ -270,6 +322,7 @@ int main(int argc, char **argv)
     begin_program(argc, argv);
     (void)!tm_sem_wait(&ended);
     if (program.is_main_gone) {
+        atexit(end_after_all);
         tm_thread_exit(NULL); // waits for all others
     }
     exit(program.status);

@@ -4,12 +4,13 @@
 cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes, with each
 protocol, the other fault source, little memory, and threads that move.
 
-    test_unchanged.py --build DIR program NAME
+    test_unchanged.py --build DIR program NAME [ARGUMENT]...
     test_unchanged.py --build DIR overflow
     test_unchanged.py --build DIR driver
 """
 import argparse
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -73,9 +74,9 @@ class Tests:
     def compile(self, name):
         source = self.source(name)
         flags = ["-O2", "-pthread"] + (["-fopenmp"] if name in OPENMP else [])
-        flags += ["-D_FORTIFY_SOURCE=2", "-Wno-unused-result"] if name == "private" else []
+        flags += ["-D_FORTIFY_SOURCE=2", "-Wno-unused-result"]
         is_c = source.endswith(".c")
-        self.succeed("gcc" if is_c else "g++", *flags, source, "-o",
+        self.succeed("gcc" if is_c else "g++", *flags, source, "-latomic", "-o",
                      self.path("native"))
         self.succeed(self.teamster, "cc" if is_c else "c++", *flags, source, "-o",
                      self.path("unchanged"))
@@ -86,9 +87,9 @@ class Tests:
             return [self.path("written")]
         return [words] if name in ("files", "table") else []
 
-    def program(self, name):
+    def program(self, name, *more):
         self.compile(name)
-        arguments = self.arguments(name)
+        arguments = self.arguments(name) + list(more)
         native = self.run(self.path("native"), *arguments)
         for way in WAYS:
             started = [self.teamster, "run", *way] if way else []
@@ -134,6 +135,122 @@ class Tests:
         self.refuse("-shared", "-shared", "-fPIC", "plain.c", "-o", "plain.so")
         self.refuse("-static", "-static", "user.c", "plain.c")
         self.refuse("copyin", "-fopenmp", "master.c")
+        for sanitizer in ("address,undefined", "undefined,thread"):
+            self.refuse("Sanitizer", "-fsanitize=" + sanitizer, "user.c")
+        self.write("at_exit.cc", "#include <future>\nint main() { std::promise<int> p;"
+                   " p.set_value_at_thread_exit(1); }\n")
+        self.succeed(self.teamster, "c++", "-pthread", "at_exit.cc", "-o", "at_exit")
+        done = self.run(self.path("at_exit"))
+        if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
+            raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
+        for name in ("sem_open", "sigwait", "omp_pause_resource"):
+            self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
+            self.refuse(name + "()", "-w", "call.c")
+
+    # ---- names and words that only look as if they could not be had
+
+    def driver_accepts(self):
+        cc = (self.teamster, "cc")
+        self.write("copying.c", "/* no copyin(x): copying */\nint main(void) {\n"
+                   "#pragma omp parallel\n;\n"
+                   'return "copyin("[0] != 99; }\n')
+        self.succeed(*cc, "-fopenmp", "copying.c", "-o", "copying")
+        self.write("clone.c", "int clone(int x); int clone(int x) { return x - 5; }\n")
+        self.write("calls.c", "int clone(int x); int main(void) { return clone(5); }\n")
+        self.succeed(*cc, "-w", "clone.c", "calls.c", "-o", "cloned")
+        self.succeed(self.path("cloned"))
+
+    # ---- archives
+
+    def say(self, word, *arguments):
+        done = self.run(self.teamster, "cc", *arguments)
+        if done.returncode != 0 or (word or "\n") not in done.stderr + "\n":
+            raise Failure(f"cc {' '.join(arguments)}: {done.returncode}, "
+                          f"{done.stderr!r} instead of '{word}'")
+        if not word and done.stderr:
+            raise Failure(f"cc {' '.join(arguments)} says {done.stderr!r}")
+
+    def driver_links_archives(self):
+        os.makedirs(self.path("lib"))
+        self.write("pure.c", "int f(void) { return 0; }\n")
+        self.write("kept.c", "int kept; int f(void) { return kept++; }\n")
+        self.write("calls.c", "#include <pthread.h>\nint f(void) {"
+                   " return pthread_self() == 0; }\n")
+        self.write("uses.c", "int f(void); int main(void) { return f(); }\n")
+        for name in ("pure", "kept", "calls"):
+            self.succeed("gcc", "-c", name + ".c")
+            self.succeed("ar", "rcs", f"lib/lib{name}.a", name + ".o")
+        self.say("", "uses.c", "lib/libpure.a", "-o", "uses")
+        self.say("", "uses.c", "-Llib", "-lpure", "-o", "uses")
+        for link in (["lib/libkept.a"], ["-L", "lib", "-lkept"], ["-Llib", "-l:libkept.a"],
+                     ["-Llib", "-l", "kept"]):
+            self.say("libkept.a was not compiled by `teamster cc`, so each node has its "
+                     "own kept", "uses.c", *link, "-o", "uses")
+        self.say("pthread_self()", "uses.c", "-Llib", "-lcalls", "-o", "uses")
+        self.succeed(self.teamster, "cc", "-c", "pure.c", "-o", "marked.o")
+        self.succeed("ar", "rcs", "lib/libmixed.a", "marked.o", "kept.o")
+        self.refuse("libmixed.a", "uses.c", "-Llib", "-lmixed")
+
+    # ---- what is made
+
+    def driver_makes(self):
+        cc = (self.teamster, "cc")
+        self.write("one.c", '#include "one.h"\nint main(void) { return ONE; }\n')
+        self.write("one.h", "#define ONE 0\n")
+        self.succeed(*cc, "-c", "one.c", "-o", "/dev/null")
+        self.succeed(*cc, "-c", "one.h")
+        if not os.path.exists(self.path("one.h.gch")):
+            raise Failure("-c of a header makes nothing")
+        os.unlink(self.path("one.h.gch"))
+        if self.run(*cc, "-c", "one.unknown").returncode == 0:
+            raise Failure("-c of what is no source makes nothing and says nothing")
+        for options in (["-o", "linked"], [], ["-MF", "named.d"], ["-MT", "x"]):
+            self.same_dependencies("-MMD", "one.c", *options)
+        self.write("broken", "#!/bin/sh\nexit 3\n")
+        os.chmod(self.path("broken"), 0o755)
+        os.environ["TEAMSTER_OBJCOPY"] = self.path("broken")
+        failed = self.run(*cc, "-c", "one.c", "-o", "left.o")
+        del os.environ["TEAMSTER_OBJCOPY"]
+        if failed.returncode == 0 or os.path.exists(self.path("left.o")):
+            raise Failure("an object that could not be changed is left")
+        os.environ["TEAMSTER_CC"] = "env gcc"
+        self.succeed(*cc, "-c", "one.c")
+        del os.environ["TEAMSTER_CC"]
+
+    def same_dependencies(self, *arguments):
+        found = []
+        for compiler in (["gcc"], [self.teamster, "cc"]):
+            folder = tempfile.mkdtemp(dir=self.folder)
+            self.run(*compiler, *("../" + word if word == "one.c" else word
+                                  for word in arguments), folder=folder)
+            found.append([(name, pathlib.Path(folder, name).read_text(encoding="utf-8"))
+                          for name in sorted(os.listdir(folder)) if name.endswith(".d")])
+        if found[0] != found[1]:
+            raise Failure(f"{' '.join(arguments)} writes {found[1]}, not {found[0]}")
+
+    # What is replaced by its name is called by it, whatever the C library's headers do.
+    def driver_keeps_names(self):
+        self.write("names.c", "#include <stdio.h>\n#include <unistd.h>\n"
+                   "char text[9];\nint main(int argc, char **argv) {\n"
+                   "if (read(0, text, argc) < 0 || !fgets(text, argc, stdin)) return 1;\n"
+                   'printf("%s", text); return getc_unlocked(stdin) + getchar(); }\n')
+        for options in (["-O2", "-D_FORTIFY_SOURCE=2"],
+                        ["-O2", "-Wp,-D_FORTIFY_SOURCE=3"], ["-O0"]):
+            said = self.run(self.teamster, "cc", *options, "-c", "names.c")
+            names = self.succeed("nm", "names.o").split()
+            wrong = [name for name in names if "_chk" in name or "uflow" in name]
+            if said.returncode != 0 or said.stderr or wrong or "tmf_read" not in names:
+                raise Failure(f"{options}: {wrong} {said.stderr}")
+
+    def driver_finds_races(self):
+        self.write("variables.c", "int only = 3;\n")
+        self.write("volatile.c", "volatile int only = 3; int f(void) { return only; }\n")
+        self.write("assembler.c", 'int only = 3; __asm__(".text\\nf: ret\\n");\n')
+        for name, is_racy in (("variables", False), ("volatile", True),
+                              ("assembler", True)):
+            self.succeed(self.teamster, "cc", "-c", name + ".c")
+            if ("tmf_is_racy" in self.succeed("nm", name + ".o")) != is_racy:
+                raise Failure(f"{name}.c is {'' if is_racy else 'not '}racy")
 
     def driver_compiles(self):
         self.write("value.c", "int value = 40; int zeros[1000];\n")
@@ -170,6 +287,11 @@ class Tests:
     def driver(self):
         self.driver_compiles()
         self.driver_refuses()
+        self.driver_accepts()
+        self.driver_links_archives()
+        self.driver_makes()
+        self.driver_finds_races()
+        self.driver_keeps_names()
 
 
 def main():
