@@ -255,6 +255,44 @@ static void a_copy_stays_to_be_read(void **state)
     assert_true(is_sent(MESSAGE_refresh, 0));
 }
 
+// The acknowledgement of its diff makes this node the owner.
+static void get_handed(node_id from, uint64_t batch, uint32_t version)
+{
+    uint8_t body[WIRE_SIZE_ack_item + WIRE_SIZE_handed];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    wire_put_ack_item(&writer, &(struct wire_ack_item){PAGE, ACK_HANDED});
+    wire_put_handed(&writer, &(struct wire_handed){.version = version,
+                                                   .epoch = 90,
+                                                   .moves = MOVES_MIGRATES});
+    get(from, &(struct message){.type = MESSAGE_update_ack,
+                                .u.update_ack = {.batch = batch, .is_last = 1},
+                                .body = body,
+                                .body_size = sizeof body});
+}
+
+// Its copy was called back, to be read only, and is the last: so the page is its own.
+static void who_has_got_the_page_by_its_diff_writes_on(void **state)
+{
+    uint8_t body[WIRE_SIZE_page_number];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    (void)state;
+    copy_page(PAGE, 10);
+    write_page(PAGE);
+    world.n_sent = 0;
+    wire_put_page_number(&writer, &(struct wire_page_number){PAGE});
+    get(2, &(struct message){.type = MESSAGE_recall,
+                             .u.recall = {.to_read = 1, .count = 1},
+                             .body = body,
+                             .body_size = sizeof body});
+    assert_int_equal(world.sent[0].message.type, MESSAGE_update);
+    get_handed(2, world.sent[0].message.u.update.batch, 11);
+    assert_int_equal(page()->is_owner, 1);
+    assert_int_equal(use_page(PAGE, 1), FAULT_ALLOWED); // A9
+    assert_int_equal(page()->access, ACCESS_WRITE);
+}
+
 static void what_is_called_is_written_no_more(void **state)
 {
     (void)state;
@@ -397,6 +435,7 @@ int main(void)
         TEST(versions_make_notices_whoever_has_copies),
         TEST(what_was_written_goes_in_a_new_version),
         TEST(a_copy_stays_to_be_read),
+        TEST(who_has_got_the_page_by_its_diff_writes_on),
         TEST(what_is_called_is_written_no_more),
         TEST(what_was_not_written_stays),
         TEST(what_its_owner_has_under_way_keeps_it),

@@ -396,6 +396,7 @@ static void take(struct engine *engine, page_no page_number, node_id from,
     page->version = handed->version;
     page->moves = handed->moves;
     page_use_of(page)->has_written = 1;
+    page_use_of(page)->is_left = 0; // it was to be a copy that stays
     migration_begins(engine, page_number);
     copyset_add_others(engine, page, &copyset);
     engine->stats.pages_moved_in++;
