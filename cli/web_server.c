@@ -27,7 +27,8 @@
 #include "web_viewers.h"
 
 #define END_NS UINT64_C(700000000) // for who looks to hear of the job's end
-#define QUIET_NS UINT64_C(500000000) // nobody takes any of it for so long: all stall
+#define QUIET_NS                                                               \
+    UINT64_C(500000000) // nobody takes any of it for so long: all stall
 #define STALLED_S 60u   // then a viewer that takes nothing is closed
 #define IDLE_S 5u // and any other connection, so that there is room for viewers
 
