@@ -353,14 +353,14 @@ static void finish(struct job *job)
         stream_close(&node->err);
         link_close(&node->link);
     }
+    web_finish(
+        job); // nodes and hosts have gone: they wait for nobody who looks
     input_close(&job->input);
-    keeper_finish(&job->keeper);
+    keeper_finish(&job->keeper); // kills what is left, who shows the end too
     flush(job);
     run_report_write(job);
     status_file_write(job);
     remote_release(job);
-    web_finish(
-        job); // nodes and hosts have gone: nobody else waits for who looks
     sink_close(&job->out);
     if (job->err != &job->out) {
         sink_close(job->err);
