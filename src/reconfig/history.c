@@ -402,15 +402,18 @@ void history_restart_at(struct history *history, uint32_t n)
 void history_follow_bursts(struct history *history)
 {
     const double length_s = history->latest_s * history->n_together;
-    const double spread = history_spread(history);
-    const int is_told = history->n_since >= BURSTS_FROM;
+    double spread;
 
-    if (is_told && spread > BURSTY && length_s < HISTORY_SAMPLE_MOST_S) {
+    if (history->n_since < BURSTS_FROM) {
+        return;
+    }
+    spread = history_spread(history);
+    if (spread > BURSTY && length_s < HISTORY_SAMPLE_MOST_S) {
         history->sample_s = 2 * length_s;
         history_restart(history); // these are shorter
         history->prior /= 2;
         history->n_calm = 0;
-    } else if (is_told && spread < CALM) {
+    } else if (spread < CALM) {
         history->n_calm++;
     }
     if (history->n_calm >= CALM_SAMPLES &&

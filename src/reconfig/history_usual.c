@@ -21,7 +21,8 @@
 #define PRIOR_LEAST 0.02
 #define PRIOR_MOST 0.3
 
-/** By so many standard deviations, and so much of what is usual, a time is another. */
+/** A time that is off by more than so many standard deviations, and than this part of what
+ * is usual, is another one. */
 #define SHIFT 4.0
 #define SHIFT_LEAST 0.15
 #define SHIFT_BEFORE 4u ///< samples that it was usual in, at least
@@ -108,20 +109,34 @@ double history_iteration_s(const struct history *history)
     return history_median(times_s, n);
 }
 
-// Of one of the values of a node, at `offset` in struct history_node.
-// @param n  samples, the latest ones
-static double node_median(const struct history *history, node_id node,
-                          unsigned n, size_t offset)
+// One of the values of a node, at `offset` in struct history_node.
+// @param n            samples, the latest ones
+// @param[out] values  [n] the latest first
+static void copy_values(const struct history *history, node_id node, unsigned n,
+                        size_t offset, double *values)
 {
-    double values[HISTORY_WINDOW];
-
     for (unsigned i = 0; i < n; i++) {
         const struct history_node *kept =
             &history->nodes[node].kept[slot_back(history, i)];
 
         memcpy(&values[i], (const char *)kept + offset, sizeof values[i]);
     }
+}
+
+static double node_median(const struct history *history, node_id node,
+                          unsigned n, size_t offset)
+{
+    double values[HISTORY_WINDOW];
+
+    copy_values(history, node, n, offset, values);
     return history_median(values, n);
+}
+
+static void copy_busy(const struct history *history, node_id node, unsigned n,
+                      double *times_s)
+{
+    copy_values(history, node, n, offsetof(struct history_node, busy_s),
+                times_s);
 }
 
 // ---- errors
@@ -204,9 +219,7 @@ double history_spread(const struct history *history)
         double times_s[HISTORY_WINDOW];
         double usual_s;
 
-        for (unsigned i = 0; i < n; i++) {
-            times_s[i] = history->nodes[x].kept[slot_back(history, i)].busy_s;
-        }
+        copy_busy(history, (node_id)x, n, times_s);
         usual_s = history_median(times_s, n);
         if (usual_s > 0) {
             most = fmax(most,
@@ -226,15 +239,12 @@ void history_learn_spread(struct history *history)
 
 // ---- what is usual no longer
 
-// How many standard deviations, and more than SHIFT_LEAST, is a time off; with a sign.
-static double off_by(double time_s, double usual_s, double deviation_s)
+// Is a time longer than it was, 1, or shorter, -1, and that no chance?
+static int side_of(double time_s, double usual_s, double deviation_s)
 {
-    const double off_s = time_s - usual_s;
+    const double most_s = fmax(SHIFT * deviation_s, SHIFT_LEAST * usual_s);
 
-    if (fabs(off_s) <= SHIFT_LEAST * usual_s) {
-        return 0;
-    }
-    return off_s / fmax(deviation_s, SHIFT_LEAST / SHIFT * usual_s);
+    return (time_s > usual_s + most_s) - (time_s < usual_s - most_s);
 }
 
 // Of a node: are its latest n samples all off, to the same side?
@@ -242,32 +252,27 @@ static double off_by(double time_s, double usual_s, double deviation_s)
 static int node_has_shifted(const struct history *history, node_id node,
                             unsigned n, int *is_rough)
 {
-    const struct history_node *kept = history->nodes[node].kept;
-    const unsigned n_before = n_window(history) - n;
+    const unsigned n_all = n_window(history);
+    double times_s[HISTORY_WINDOW];
     double before_s[HISTORY_WINDOW];
     double usual_s;
     double deviation_s;
-    double side = 0;
+    int side;
 
-    for (unsigned i = 0; i < n_before; i++) {
-        before_s[i] = kept[slot_back(history, n + i)].busy_s;
+    copy_busy(history, node, n_all, times_s);
+    memcpy(before_s, times_s + n, (n_all - n) * sizeof *before_s);
+    usual_s = history_median(before_s, n_all - n);
+    deviation_s = spread(history, before_s, n_all - n, usual_s);
+    for (unsigned i = n; i < n_all; i++) {
+        *is_rough |= side_of(times_s[i], usual_s, deviation_s) != 0;
     }
-    usual_s = history_median(before_s, n_before);
-    deviation_s = spread(history, before_s, n_before, usual_s);
-    for (unsigned i = 0; i < n_before; i++) {
-        *is_rough |= fabs(off_by(kept[slot_back(history, n + i)].busy_s,
-                                 usual_s, deviation_s)) > SHIFT;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        const double off =
-            off_by(kept[slot_back(history, i)].busy_s, usual_s, deviation_s);
-
-        if (fabs(off) <= SHIFT || off * side < 0) {
+    side = side_of(times_s[0], usual_s, deviation_s);
+    for (unsigned i = 1; i < n; i++) {
+        if (side_of(times_s[i], usual_s, deviation_s) != side) {
             return 0;
         }
-        side = off;
     }
-    return 1;
+    return side != 0;
 }
 
 int history_has_shifted(const struct history *history, unsigned n,
