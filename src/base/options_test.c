@@ -65,7 +65,7 @@ static void without_variables_the_defaults_hold(void **state)
     assert_true(options.speed == 0);
     assert_true(options.share == 1);
     assert_int_equal(options.memory, 0);
-    assert_int_equal(options.protocol, TM_EAGER_RELEASE);
+    assert_int_equal(options.protocol, TM_ADAPTIVE);
     assert_int_equal(options.stack_size, 256 * 1024);
     assert_int_equal(options.max_threads, 32000);
     assert_string_equal(options.fault_source, "auto");
