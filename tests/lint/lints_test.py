@@ -4,6 +4,7 @@
 usage: lints_test.py TOOLS_FOLDER C_COMPILER
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -309,6 +310,49 @@ class ReferencesTest(LintTest):
         self.expect("check_references.py", "there is no log_say in net/port.h")
         self.tree.write("ARCHITECTURE.md", row.replace("net/port.h", "base/log.h"))
         self.expect_clean("check_references.py")
+
+
+class WireVersionTest(LintTest):
+    MESSAGES = "src/net/messages.def"
+    ROW = 'MESSAGE(1, pages, hello, "a node is there", FIELD(u8, what), NONE)\n'
+
+    def setUp(self):
+        super().setUp()
+        self.tree.write(self.MESSAGES, self.ROW)
+        self.tree.write("src/cluster/boot_frames.def", 'FRAME(1, bye, "up", "it ends", NONE)\n')
+        self.say_version("7u")
+        said = self.tree.run("check_wire_version.py")[1]
+        self.next_line = re.search("WIRE_VERSION (.*)", said)[1]
+        self.say_version(self.next_line)
+
+    def say_version(self, version):
+        self.tree.write("src/cluster/bootstrap.h", f"#define WIRE_VERSION {version}\n")
+
+    def test_the_line_that_is_told_is_right(self):
+        self.assertTrue(self.next_line.startswith("8u // rows "), self.next_line)
+        self.expect_clean("check_wire_version.py")
+
+    def test_a_new_field_without_a_new_version_is_found(self):
+        self.tree.write(self.MESSAGES, self.ROW.replace("NONE", "BYTES"))
+        self.expect("check_wire_version.py", "has changed since version 8: say\n"
+                    "#define WIRE_VERSION 9u")
+
+    def test_a_new_frame_without_a_new_version_is_found(self):
+        self.tree.write("src/cluster/boot_frames.def", "")
+        self.expect("check_wire_version.py", "has changed since version 8")
+
+    def test_a_version_without_a_checksum_is_found(self):
+        self.say_version("9u")
+        self.expect("check_wire_version.py", "has changed since version 9")
+
+    def test_no_version_at_all_is_found(self):
+        self.tree.write("src/cluster/bootstrap.h", "")
+        self.expect("check_wire_version.py", "there is no WIRE_VERSION")
+
+    def test_remarks_and_layout_are_not_sent(self):
+        self.tree.write(self.MESSAGES, "// Says hello.\n" + self.ROW.replace(
+            "a node", "who").replace(", FIELD", ",\n    FIELD"))
+        self.expect_clean("check_wire_version.py")
 
 
 class SymbolsTest(LintTest):
