@@ -60,7 +60,7 @@ static void think_now(void *owner, uint64_t argument)
 
     (void)argument;
     scheme_think(decider->scheme);
-    scheme_thought(decider->scheme);
+    scheme_thought(decider->scheme, THINK_NS * 1e-9);
     lab_node_leave(root(decider));
 }
 

@@ -40,8 +40,7 @@
 // has missed threads, it is tried again, TRACKINGS_MAX times in all. Then a plan is made
 // if most threads are known, else none until the next imbalance, which is tracked once.
 //
-// S1 `next`, `next_corrections`, `learned` and `thought_s` belong to scheme_think()
-//    while THINKING.
+// S1 `next`, `next_corrections` and `learned` belong to scheme_think() while THINKING.
 // S2 No plan of a policy that wants_uses is begun while scheme_lacks_uses().
 #include "reconfig/scheme.h"
 

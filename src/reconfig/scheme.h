@@ -107,7 +107,9 @@ void scheme_tracked(struct scheme *scheme, int is_ok);
 /** Make the plan. Without the node lock; nothing else of the scheme may be
  * waited for meanwhile, but its other functions may be called. */
 void scheme_think(struct scheme *scheme);
-void scheme_thought(struct scheme *scheme);
+
+/** It is made. @param seconds  that scheme_think() took: only a statistic */
+void scheme_thought(struct scheme *scheme, double seconds);
 
 /** Is an iteration being tracked, a plan made or carried out? */
 int scheme_is_busy(const struct scheme *scheme);

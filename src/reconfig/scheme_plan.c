@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/ensure.h"
 #include "reconfig/scheme_priv.h"
 
@@ -191,7 +190,6 @@ static int is_worth(struct scheme *scheme)
 void scheme_think(struct scheme *scheme)
 {
     const size_t size = scheme->config.n_nodes * sizeof *scheme->learned;
-    uint64_t began_ns = clock_now_ns();
 
     ensure(scheme->state == THINKING); // S1
     memcpy(scheme->next_corrections, scheme->learned, size);
@@ -203,7 +201,6 @@ void scheme_think(struct scheme *scheme)
         memcpy(scheme->learned, scheme->next_corrections, size);
         scheme->plan_status = remap_make(&scheme->next);
     }
-    scheme->thought_s = (double)(clock_now_ns() - began_ns) * 1e-9;
 }
 
 // What was being made is the plan now.
@@ -339,11 +336,11 @@ static void give_up(struct scheme *scheme)
     trigger_refused(&scheme->trigger);
 }
 
-void scheme_thought(struct scheme *scheme)
+void scheme_thought(struct scheme *scheme, double seconds)
 {
     ensure(scheme->state == THINKING);
     scheme->state = WATCHING;
-    scheme->stats.thinking_s += scheme->thought_s;
+    scheme->stats.thinking_s += seconds;
     if (scheme->plan_status != TM_OK) {
         remap_release(&scheme->next);
         trigger_refused(&scheme->trigger);

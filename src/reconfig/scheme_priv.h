@@ -78,7 +78,6 @@ struct scheme {
     struct correction *corrections;      ///< [n_nodes] of `plan`
     struct correction *next_corrections; ///< [n_nodes] of `next`
     struct correction *learned;          ///< [n_nodes] for the plan after it
-    double thought_s;                    ///< what the latest plan took
     uint32_t *counts;                    ///< [n_nodes] by hand, or NULL
     enum state state;
     struct history *history;

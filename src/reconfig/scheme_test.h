@@ -320,7 +320,7 @@ static inline void follow_up(struct world *world)
     if (world->is_thinking && !world->takes_its_time) {
         world->is_thinking = 0;
         scheme_think(world->scheme);
-        scheme_thought(world->scheme);
+        scheme_thought(world->scheme, 0);
     }
 }
 

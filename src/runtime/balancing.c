@@ -62,10 +62,13 @@ static double tracking_s(void *owner)
 static void think_aside(void *owner)
 {
     struct node *node = owner;
+    const uint64_t began_ns = clock_now_ns();
+    double seconds;
 
     scheme_think(node->scheme);
+    seconds = (double)(clock_now_ns() - began_ns) * 1e-9;
     node_enter(node);
-    scheme_thought(node->scheme);
+    scheme_thought(node->scheme, seconds);
     node_leave(node);
 }
 

@@ -169,7 +169,7 @@ static void look_after_scheme(struct world *world, unsigned what)
     memset(&world->wishes, 0, sizeof world->wishes);
     if (wishes.think) {
         scheme_think(world->scheme);
-        scheme_thought(world->scheme);
+        scheme_thought(world->scheme, 0);
     }
     if (wishes.track) {
         scheme_tracked(world->scheme, what & 128);
