@@ -19,6 +19,7 @@
 #include "simulate/lab_priv.h"
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 /** A thread computes so long without looking what has become of its pages. */
@@ -72,13 +73,7 @@ void actor_ready(struct actor *actor)
     struct lab_worker *worker = worker_of(actor);
 
     actor->step = ACTOR_RUNNABLE;
-    actor->next = NULL;
-    if (worker->first == NULL) {
-        worker->first = actor;
-    } else {
-        worker->last->next = actor;
-    }
-    worker->last = actor;
+    list_append(worker, actor);
     if (worker->current == NULL) {
         call_worker(worker);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "place/first_mapping.h"
 #include "simulate/lab_priv.h"
@@ -25,6 +26,13 @@ struct used {
     size_t n;
 };
 
+// A thread is to move; until its old node knows, or the run is over.
+struct sent_target {
+    struct waiter waiter; // first: found from it
+    struct decider *decider;
+    struct sent_target *next;
+};
+
 struct decider {
     struct lab *lab;
     struct scheme *scheme;
@@ -32,6 +40,7 @@ struct decider {
     uint64_t passed; ///< iterations that had ended when the root last passed
     int has_tracked;
     struct used *used; ///< [n_threads] found by tracking
+    struct sent_target *sent;
 };
 
 static struct lab_node *root(struct decider *decider)
@@ -87,19 +96,24 @@ static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
 
 static void forget(struct waiter *waiter)
 {
-    free(waiter);
+    struct sent_target *target = (struct sent_target *)waiter;
+
+    list_remove(target->decider->sent, target);
+    free(target);
 }
 
 static void move(void *owner, uint64_t thread, node_id node)
 {
     struct decider *decider = owner;
-    struct waiter *waiter = memory_new(1, sizeof *waiter);
+    struct sent_target *target = memory_new(1, sizeof *target);
     size_t n;
     const struct page_use *pages = uses(owner, thread, &n);
 
-    waiter->wake = forget;
+    target->waiter.wake = forget;
+    target->decider = decider;
+    list_push(decider->sent, target);
     migration_pages_announce(root(decider)->pages, node, thread, pages, n);
-    sync_thread_migrate(root(decider)->sync, thread, node, waiter);
+    sync_thread_migrate(root(decider)->sync, thread, node, &target->waiter);
 }
 
 static void set_period(void *owner, uint64_t period, uint64_t phase)
@@ -185,6 +199,9 @@ void decider_close(struct lab *lab)
     lab->result->n_remaps = stats.n_remaps;
     lab->result->n_undone = stats.n_undone;
     scheme_free(decider->scheme);
+    list_take_each (target, decider->sent) {
+        free(target);
+    }
     forget_used(decider);
     free(decider->used);
     free(decider);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/ensure.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "protocol/protocol_calls.h"
@@ -41,13 +42,7 @@ static void send_to_self(struct lab_node *node, const struct message *message)
     if (message->body_size > 0) {
         memcpy(letter->bytes + head, message->body, message->body_size);
     }
-    letter->next = NULL;
-    if (node->first_own == NULL) {
-        node->first_own = letter;
-    } else {
-        node->last_own->next = letter;
-    }
-    node->last_own = letter;
+    list_append(&node->own, letter);
 }
 
 static void send_message(void *owner, node_id to, const struct message *message)
@@ -100,11 +95,9 @@ static tm_status deliver(struct lab_node *node, node_id from,
 
 static void deliver_own(struct lab_node *node)
 {
-    while (node->first_own != NULL) {
-        struct own_letter *letter = node->first_own;
+    list_take_each (letter, node->own.first) {
         struct message message;
 
-        node->first_own = letter->next;
         ensure(message_decode(letter->bytes, letter->size, &message) == TM_OK);
         ensure(deliver(node, node->id, &message) == TM_OK);
         free(letter);
@@ -164,7 +157,7 @@ void lab_node_leave(struct lab_node *node)
         if (node->pager != NULL) {
             pager_settle(node->pager);
         }
-    } while (node->first_own != NULL);
+    } while (node->own.first != NULL);
 }
 
 static void let_go(void *owner, uint64_t argument)
@@ -428,10 +421,7 @@ void lab_node_open_pager(struct lab_node *node)
 
 void lab_node_close(struct lab_node *node)
 {
-    while (node->first_own != NULL) {
-        struct own_letter *letter = node->first_own;
-
-        node->first_own = letter->next;
+    list_take_each (letter, node->own.first) {
         free(letter);
     }
     swap_file_close(node->swap);

@@ -136,6 +136,11 @@ struct told_arrival {
     uint64_t n_barriers;
 };
 
+struct own_letters {
+    struct own_letter *first;
+    struct own_letter *last;
+};
+
 struct lab_node {
     struct lab *lab;
     node_id id;
@@ -156,9 +161,8 @@ struct lab_node {
     unsigned n_parked;
     uint64_t ticked_ns; ///< when it looked what is due
     uint64_t next_tick_ns;
-    uint64_t let_go_ns;           ///< an event is to come then; 0: none
-    struct own_letter *first_own; ///< messages to itself
-    struct own_letter *last_own;
+    uint64_t let_go_ns;     ///< an event is to come then; 0: none
+    struct own_letters own; ///< messages to itself
     // its report of an iteration: reports.c
     struct told_arrival *arrivals; ///< [n_arrivals]
     uint32_t n_arrivals;
@@ -216,7 +220,6 @@ struct lab {
     struct play play;
     struct actor *actors;   ///< [n_threads]
     struct actor **by_slot; ///< [n_threads + 1]
-    uint64_t *numbers;      ///< [n_threads] of threads
     struct waiter main;     ///< the program's thread 0
     int main_waits;
     uint64_t barrier; ///< its key
