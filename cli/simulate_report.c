@@ -256,6 +256,9 @@ static void put_nodes(const struct simulate_report *report, FILE *file)
         put_count(file, "page_ins", node->page_ins);
         put_count(file, "page_outs", node->page_outs);
         put_count(file, "copies_forgotten", node->copies_forgotten);
+        put_count(file, "disk_hurried", node->disk_hurried);
+        fputs(", ", file);
+        json_put_double_field(file, "disk_busy_s", seconds(node->disk_busy_ns));
         putc('}', file);
     }
     fputs("\n],\n", file);

@@ -76,6 +76,7 @@ static void take_node_result(struct lab *lab, unsigned i)
         result->page_outs = paged.outs;
         result->copies_forgotten = paged.dropped;
         result->disk_busy_ns = disk_busy_ns(node->disk);
+        result->disk_hurried = disk_n_hurried(node->disk);
     }
     for (unsigned w = 0; w < node->n_workers; w++) {
         worker_note(&node->workers[w]);

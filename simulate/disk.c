@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "os/swap_engine.h"
+
+/** Where the bytes are: in memory. */
+#define DISK_FOLDER "/dev/shm"
 
 struct swap_engine_state {
     struct disk *disk;
@@ -56,6 +60,21 @@ static uint64_t bytes_of(const struct swap_job *job)
     return n;
 }
 
+// A simulated disk is never full: going on would make the result this machine's.
+static void end_without_room(int error)
+{
+    errno = error;
+    log_fatal(EXIT_MEMORY,
+              "%s has no room for what simulated nodes have paged out: %m; "
+              "free some, or simulate more memory or fewer pages",
+              DISK_FOLDER);
+}
+
+static int is_room_short(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == ENOMEM;
+}
+
 // The time that a call takes, and where the disk is then.
 static uint64_t cost_ns(struct disk *disk, const struct swap_job *job)
 {
@@ -99,6 +118,10 @@ static void submit(struct swap_engine_state *state, struct swap_job *job)
     const uint64_t takes_ns = cost_ns(disk, job);
 
     job->result = swap_job_call(disk->fd, job);
+    if (job->kind == SWAP_WRITE && job->result < 0 &&
+        is_room_short(-job->result)) {
+        end_without_room(-job->result);
+    }
     list_append(&disk->under_way, job);
     disk->free_ns =
         (disk->free_ns > now_ns ? disk->free_ns : now_ns) + takes_ns;
@@ -157,6 +180,7 @@ void disk_free(struct disk *disk)
 
 void disk_set(struct disk *disk, struct swap_settings *settings)
 {
+    settings->folder = DISK_FOLDER;
     settings->own = &engine;
     settings->own_state = &disk->state;
 }

@@ -7,8 +7,9 @@
 
 /*
  * The disk of a simulated node, as an engine of its swap file: bytes are really written and
- * read, but a call ends when a disk of so many bytes a second, with so long a seek, would
- * have done it, one call after the other.
+ * read, in /dev/shm, but a call ends when a disk of so many bytes a second, with so long a
+ * seek, would have done it, one call after the other. It is never full: without room in
+ * /dev/shm the process ends.
  */
 struct disk;
 
@@ -25,7 +26,7 @@ struct disk *disk_new(struct events *events, const struct disk_speed *speed,
                       event_fn *ended, void *owner);
 void disk_free(struct disk *disk);
 
-/** Have a swap file use it. */
+/** Have a swap file use it: sets its folder and its engine. */
 void disk_set(struct disk *disk, struct swap_settings *settings);
 
 /** How long it was busy, ns. */

@@ -39,7 +39,7 @@ static void ended(void *owner, uint64_t argument)
 static void open_user(struct user *user)
 {
     const struct disk_speed speed = {1e-3, 4e6}; // a page: a millisecond
-    struct swap_settings settings = {.folder = "/tmp"};
+    struct swap_settings settings = {0};
 
     *user = (struct user){0};
     events_init(&user->events, 1);

@@ -405,7 +405,7 @@ void lab_node_open_pager(struct lab_node *node)
 {
     const struct simulated_node *says = lab_node_says(node);
     const struct pager_host host = engine_pager_host(node->engine);
-    struct swap_settings settings = {.folder = "/dev/shm"};
+    struct swap_settings settings = {0};
 
     node->disk = disk_new(&node->lab->events, &says->disk, disk_ended, node);
     disk_set(node->disk, &settings);

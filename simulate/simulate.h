@@ -67,6 +67,8 @@ struct simulated_node_result {
     uint64_t page_outs;
     uint64_t copies_forgotten;
     uint64_t disk_busy_ns;
+    uint64_t
+        disk_hurried;   ///< calls that took no time: the pager waited in place
     uint32_t n_threads; ///< in the end
 };
 

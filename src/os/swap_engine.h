@@ -12,8 +12,8 @@
 
 /*
  * How system calls on a swap file are done without waiting for them. Inside of
- * os/swap_*.c, but for a simulated disk (simulate/disk.c). All functions are called by one caller at a time, on any kernel
- * thread.
+ * os/swap_*.c, but for a simulated disk (simulate/disk.c). All functions are
+ * called by one caller at a time, on any kernel thread.
  */
 
 enum swap_job_kind { SWAP_READ, SWAP_WRITE, SWAP_PUNCH };

@@ -8,6 +8,7 @@ usage: test_simulate.py TEAMSTER WRITE_PROFILE [TEST]...
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ TEAMSTER, WRITE_PROFILE = sys.argv[1:3]
 HERE = pathlib.Path(__file__).parent
 BY_HAND = HERE / "two_nodes.json"
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
-USAGE, CONFIGURATION = 64, 78
+USAGE, NO_MEMORY, CONFIGURATION = 64, 71, 78
 READ, WRITE = 1, 2
 THREADS, OWN = 8, 4  # pages of each thread, in each of two grids
 
@@ -130,6 +131,8 @@ class RunTest(SimulateTest):
         profile["nodes"][0]["memory_pages"] = 40
         short = self.answer(profile, "--iterations=20")
         self.assertEqual(enough["nodes"][0]["page_ins"], 0)
+        self.assertEqual(enough["nodes"][0]["disk_busy_s"], 0)
+        self.assertGreaterEqual(short["nodes"][0]["disk_busy_s"], short["nodes"][0]["page_s"])
         self.assertGreaterEqual(short["nodes"][0]["page_ins"], 19 * (64 - 40))
         self.assertLess(short["nodes"][0]["page_ins"], 20 * 2 * 64)
         self.assertGreater(short["nodes"][0]["page_s"], 0.1 * short["total_s"])
@@ -214,6 +217,22 @@ class RefusalTest(SimulateTest):
                 ("which profile?",),
                 ("one profile at a time", "-", "other")):
             self.refused(USAGE, words, *arguments)
+
+    def test_too_little_room_for_the_swap_files_is_told(self):
+        """What comes out must not depend on how full /dev/shm is."""
+        small = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"', "sh"]
+        if not shutil.which("unshare") or subprocess.run(
+                [*small, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        profile = grid(1)
+        profile["nodes"][0]["memory_pages"] = 40
+        done = subprocess.run([*small, TEAMSTER, "simulate", "-"], check=False, text=True,
+                              input=json.dumps(profile), capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (NO_MEMORY, ""), done.stderr)
+        self.assertIn("/dev/shm has no room for what simulated nodes have paged out",
+                      done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_wrong_files_are_told_with_the_place(self):
         self.refused(CONFIGURATION, "No such file", "/nowhere/p.json")
