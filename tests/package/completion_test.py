@@ -32,6 +32,10 @@ LINES = [
      "teamster run -n 2 ./my_program my_hosts.txt "),
     ("teamster info --no", "teamster info --node "),
     ("teamster plan --policy=op", "teamster plan --policy=optimal "),
+    ("teamster simulate --policy=lia", "teamster simulate --policy=liang03 "),
+    ("teamster simulate -p non", "teamster simulate -p none "),
+    ("teamster simulate --protocol=ada", "teamster simulate --protocol=adaptive "),
+    ("teamster simulate -f eq", "teamster simulate -f equal "),
 ]
 STARTS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"],

@@ -22,6 +22,7 @@ LONGEST = 70  # of a description
 KINDS = {"FILE": "file", "PROFILE": "file", "DIR": "folder", "JOB": "job",
          "HOST": "host", "LIST": "host", "PROGRAM": "program",
          "COMMAND": "program"}
+TABLED = ("run", "simulate")  # their options take the words of the tables
 
 
 def kind_of(word):
@@ -30,7 +31,7 @@ def kind_of(word):
 
 
 def tables(program):
-    """@return {option of run: [words]}"""
+    """@return {option: [words]}"""
     return {line.split()[0]: line.split()[1:]
             for line in help_text.said(program, "tables").splitlines()}
 
@@ -302,7 +303,7 @@ def main():
         sys.exit(__doc__.split("\n\n")[1])
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     words = tables(program)
-    commands = [Command(program, name, summary, words if name == "run" else {})
+    commands = [Command(program, name, summary, words if name in TABLED else {})
                 for name, summary in help_text.commands(program).items()]
     folder.mkdir(parents=True, exist_ok=True)
     for name, write in (("teamster.bash", bash), ("_teamster", zsh),
