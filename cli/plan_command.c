@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line of `teamster plan`. What it asks is answered in planner/.
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +8,17 @@
 #include "base/log.h"
 #include "base/thread_counts.h"
 #include "command.h"
+#include "command_options.h"
 #include "place/profile_fields.h"
-#include "plan_cluster.h"
 #include "planner/plan.h"
 #include "planner/profile_read.h"
 #include "planner/repeat.h"
 #include "planner/replicate.h"
 #include "planner/report.h"
 #include "planner/what_if.h"
+#include "question.h"
+
+static const char command[] = "teamster plan";
 
 #define DIFFERENCES_MAX 4096
 
@@ -121,12 +123,6 @@ void plan_print_help(void)
 
 // ---- the command line ----
 
-static int refuse_use(const char *what, const char *value, const char *hint)
-{
-    fprintf(stderr, "teamster plan: %s '%s'%s\n", what, value, hint);
-    return EXIT_USAGE;
-}
-
 static int take_scale(const char *text, uint32_t *scale)
 {
     char *end;
@@ -136,30 +132,23 @@ static int take_scale(const char *text, uint32_t *scale)
     number = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
         number < 1 || number > SCALE_MAX) {
-        return refuse_use("--scale is", text, "; allowed: 1 to 1000000");
+        return question_refuse(command, "--scale is", text,
+                               "; allowed: 1 to 1000000");
     }
     *scale = (uint32_t)number;
     return 0;
 }
 
-static int take_counts(const char *text, struct thread_counts *counts)
+static int take_option(void *owner, int letter)
 {
-    if (!thread_counts_read(text, counts) || counts->n == 0) {
-        return refuse_use("--counts is", text,
-                          "; allowed: " THREAD_COUNTS_ALLOWED);
-    }
-    return 0;
-}
+    struct question *question = owner;
 
-/** One option. @return 0 or an exit code */
-static int take_option(int letter, struct question *question)
-{
     switch (letter) {
     case 'p':
         question->policy = optarg;
         return 0;
     case 'n':
-        return take_counts(optarg, &question->counts);
+        return question_take_counts(command, optarg, &question->counts);
     case 'm':
         question->model = optarg;
         return 0;
@@ -181,15 +170,13 @@ static int take_option(int letter, struct question *question)
         question->wants_help = 1;
         return 0;
     default:
-        fprintf(stderr, "Try \"teamster plan --help\".\n");
-        return EXIT_USAGE;
+        return OPTION_UNKNOWN;
     }
 }
 
 /** @param[out] question  what_ifs [argc] is the caller's */
 static int parse(int argc, char **argv, struct question *question)
 {
-    static char name[] = "teamster plan"; // getopt_long() begins errors so
     static const struct option names[] = {
         {"policy", required_argument, NULL, 'p'},
         {"counts", required_argument, NULL, 'n'},
@@ -202,31 +189,13 @@ static int parse(int argc, char **argv, struct question *question)
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    int exit_code = 0;
-    int letter;
+    static const struct command_options options = {command, "p:n:m:c:s:w:jvh",
+                                                   names, take_option};
+    const int exit_code = command_options_take(&options, question, argc, argv);
 
-    argv[0] = name;
-    optind = 1;
-    while (exit_code == 0 &&
-           (letter = getopt_long(argc, argv, "p:n:m:c:s:w:jvh", names, NULL)) !=
-               -1) {
-        exit_code = take_option(letter, question);
-    }
-    if (exit_code != 0 || question->wants_help) {
-        return exit_code;
-    }
-    if (optind == argc) {
-        fprintf(stderr, "teamster plan: which profile? \"teamster run "
-                        "--save-profile=FILE\" writes one; see \"teamster "
-                        "plan --help\".\n");
-        return EXIT_USAGE;
-    }
-    if (optind + 1 < argc) {
-        return refuse_use("one profile at a time, not also", argv[optind + 1],
-                          "");
-    }
-    question->profile = argv[optind];
-    return 0;
+    return exit_code != 0 || question->wants_help
+               ? exit_code
+               : question_take_profile(command, argc, argv, &question->profile);
 }
 
 // ---- policies ----
@@ -257,25 +226,19 @@ static int choose_policies(const struct question *question,
     }
     if (question->policy == NULL) {
         fprintf(stderr,
-                "teamster plan: %s: decision.policy: there is no '%s' here; "
+                "%s: %s: decision.policy: there is no '%s' here; "
                 "choose one with --policy\n",
-                question->profile, decided);
+                command, question->profile, decided);
         return EXIT_CONFIG;
     }
-    fprintf(stderr, "teamster plan: there is no policy '%s'; there are",
-            question->policy);
-    for (unsigned i = 0; i < n_policies; i++) {
-        fprintf(stderr, " %s,", policies[i]->name);
-    }
-    fprintf(stderr, " and all\n");
-    return EXIT_USAGE;
+    return question_refuse_policy(command, question->policy, "all");
 }
 
-// ---- the model, and mappings by hand ----
+// ---- the model ----
 
 static int out_of_memory(void)
 {
-    fprintf(stderr, "teamster plan: out of memory\n");
+    fprintf(stderr, "%s: out of memory\n", command);
     return EXIT_MEMORY;
 }
 
@@ -283,13 +246,13 @@ static int out_of_memory(void)
 static int tell(tm_status status, int exit_code, const char *what,
                 const char *reason)
 {
-    fprintf(stderr, "teamster plan: %s%s\n", what, reason);
+    fprintf(stderr, "%s: %s%s\n", command, what, reason);
     return status == TM_ENOMEM ? EXIT_MEMORY : exit_code;
 }
 
 static int refuse_model(const char *name)
 {
-    fprintf(stderr, "teamster plan: --model is '%s'; allowed: ", name);
+    fprintf(stderr, "%s: --model is '%s'; allowed: ", command, name);
     for (unsigned i = 0; i < profile_kinds.n; i++) {
         fprintf(stderr, "%s%s", i == 0 ? "" : ", ", profile_kinds.all[i]);
     }
@@ -313,44 +276,12 @@ static int use_model(const struct question *question, struct scenario *scenario)
     }
     if (scenario_use_model(scenario, (enum cost_kind)kind) != TM_OK) {
         fprintf(stderr,
-                "teamster plan: %s: model.reference: power is 0; --model=%s "
+                "%s: %s: model.reference: power is 0; --model=%s "
                 "needs a reference processor\n",
-                question->profile, question->model);
+                command, question->profile, question->model);
         return EXIT_CONFIG;
     }
     return 0;
-}
-
-static uint64_t sum_of(const struct thread_counts *counts)
-{
-    uint64_t sum = 0;
-
-    for (unsigned x = 0; x < counts->n; x++) {
-        sum += counts->of_node[x];
-    }
-    return sum;
-}
-
-/** Does the mapping by hand fit the cluster and the threads? */
-static int fits(const struct thread_counts *counts,
-                const struct cluster_view *view)
-{
-    return counts->n == view->n_nodes && sum_of(counts) == view->n_threads;
-}
-
-/** @return 0, or an exit code if there is a mapping by hand that does not fit */
-static int check_counts(const struct thread_counts *counts,
-                        const struct cluster_view *view)
-{
-    if (counts->n == 0 || fits(counts, view)) {
-        return 0;
-    }
-    fprintf(stderr,
-            "teamster plan: --counts names %u nodes and %ju threads, there are "
-            "%u and %u\n",
-            counts->n, (uintmax_t)sum_of(counts), view->n_nodes,
-            view->n_threads);
-    return EXIT_USAGE;
 }
 
 // ---- the scenario ----
@@ -362,8 +293,8 @@ static int change(const struct question *question, struct scenario *scenario)
     tm_status status;
 
     if (question->cluster != NULL) {
-        status = plan_cluster_use(question->cluster, PLAN_NODES_MOST, NULL,
-                                  scenario, error, sizeof error);
+        status = question_use_cluster(question->cluster, PLAN_NODES_MOST, NULL,
+                                      scenario, error, sizeof error);
         if (status != TM_OK) {
             return tell(status, EXIT_CONFIG, "", error);
         }
@@ -426,7 +357,8 @@ static void make(struct plan *plan, const struct question *question,
         .policies = asked,
         .n_policies = n_asked,
         .counts =
-            question->counts.n > 0 && fits(&question->counts, &scenario->view)
+            question->counts.n > 0 &&
+                    question_counts_fit(&question->counts, &scenario->view)
                 ? question->counts.of_node
                 : NULL,
     };
@@ -445,8 +377,9 @@ static int ask(const struct question *question, const struct profile *profile,
     int exit_code = choose_policies(question, profile, asked, &n_asked);
 
     if (exit_code == 0) {
-        exit_code = check_counts(&question->counts,
-                                 then->is_changed ? &then->view : &now->view);
+        exit_code =
+            question_check_counts(command, &question->counts,
+                                  then->is_changed ? &then->view : &now->view);
     }
     if (exit_code != 0) {
         return exit_code;

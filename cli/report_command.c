@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line of `teamster report`. What it writes is made in planner/.
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "command.h"
+#include "command_options.h"
 #include "planner/compare_runs.h"
 #include "planner/report_page.h"
 #include "planner/run_advice.h"
@@ -85,34 +85,35 @@ static int take_files(int argc, char **argv, struct request *request)
     return 0;
 }
 
+static int take_option(void *owner, int letter)
+{
+    struct request *request = owner;
+
+    switch (letter) {
+    case 'o':
+        return take_output(optarg, request);
+    case 'h':
+        request->wants_help = 1;
+        return OPTIONS_END;
+    default:
+        return OPTION_UNKNOWN;
+    }
+}
+
 static int parse(int argc, char **argv, struct request *request)
 {
-    static char name[] = "teamster report"; // getopt_long() begins errors so
     static const struct option names[] = {
         {"output", required_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    int exit_code = 0;
-    int letter;
+    static const struct command_options options = {command, "o:h", names,
+                                                   take_option};
+    const int exit_code = command_options_take(&options, request, argc, argv);
 
-    argv[0] = name;
-    optind = 1;
-    while (exit_code == 0 &&
-           (letter = getopt_long(argc, argv, "o:h", names, NULL)) != -1) {
-        switch (letter) {
-        case 'o':
-            exit_code = take_output(optarg, request);
-            break;
-        case 'h':
-            request->wants_help = 1;
-            return 0;
-        default:
-            fprintf(stderr, "Try \"teamster report --help\".\n");
-            return EXIT_USAGE;
-        }
-    }
-    return exit_code != 0 ? exit_code : take_files(argc, argv, request);
+    return exit_code != 0 || request->wants_help
+               ? exit_code
+               : take_files(argc, argv, request);
 }
 
 static void print_advice(const struct record *record)

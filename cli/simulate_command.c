@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The command line of `teamster simulate`. What it asks is answered in simulate/.
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +9,14 @@
 #include "base/reading.h"
 #include "base/thread_counts.h"
 #include "command.h"
-#include "plan_cluster.h"
+#include "command_options.h"
 #include "planner/guess_script.h"
 #include "planner/profile_read.h"
+#include "question.h"
 #include "simulate/simulate.h"
 #include "simulate_report.h"
+
+static const char command[] = "teamster simulate";
 
 enum { ITERATIONS_MAX = 1000000 };
 
@@ -102,12 +103,6 @@ void simulate_print_help(void)
 
 // ---- the command line ----
 
-static int refuse_use(const char *what, const char *value, const char *hint)
-{
-    fprintf(stderr, "teamster simulate: %s '%s'%s\n", what, value, hint);
-    return EXIT_USAGE;
-}
-
 static int take_number(const char *name, const char *text, uint64_t low,
                        uint64_t high, uint64_t *value)
 {
@@ -116,7 +111,7 @@ static int take_number(const char *name, const char *text, uint64_t low,
     if (reading_number(&reading, low, high, value)) {
         return 0;
     }
-    fprintf(stderr, "teamster simulate: %s is '%s'; allowed: %s\n", name, text,
+    fprintf(stderr, "%s: %s is '%s'; allowed: %s\n", command, name, text,
             reading.allowed);
     return EXIT_USAGE;
 }
@@ -134,16 +129,8 @@ static int take_iterations(const char *text, struct question *question)
 static int take_noise(const char *text, double *noise)
 {
     if (parse_decimal(text, noise) != TM_OK || *noise < 0 || *noise > 1) {
-        return refuse_use("--noise is", text, "; allowed: 0 to 1");
-    }
-    return 0;
-}
-
-static int take_counts(const char *text, struct thread_counts *counts)
-{
-    if (!thread_counts_read(text, counts) || counts->n == 0) {
-        return refuse_use("--counts is", text,
-                          "; allowed: " THREAD_COUNTS_ALLOWED);
+        return question_refuse(command, "--noise is", text,
+                               "; allowed: 0 to 1");
     }
     return 0;
 }
@@ -153,11 +140,11 @@ static int take_first(const char *text, int *begins_equal)
     *begins_equal = strcmp(text, "equal") == 0;
     return *begins_equal || strcmp(text, "known") == 0
                ? 0
-               : refuse_use("--first-mapping is", text,
-                            "; allowed: known, equal");
+               : question_refuse(command, "--first-mapping is", text,
+                                 "; allowed: known, equal");
 }
 
-/** One that has a value. @return 0 or an exit code */
+// One that has a value.
 static int take_value(int letter, struct question *question)
 {
     switch (letter) {
@@ -171,7 +158,7 @@ static int take_value(int letter, struct question *question)
         question->protocol = optarg;
         return 0;
     case 'n':
-        return take_counts(optarg, &question->counts);
+        return question_take_counts(command, optarg, &question->counts);
     case 'f':
         return take_first(optarg, &question->begins_equal);
     case 'i':
@@ -181,13 +168,14 @@ static int take_value(int letter, struct question *question)
     case 'e':
         return take_noise(optarg, &question->noise);
     default:
-        fprintf(stderr, "Try \"teamster simulate --help\".\n");
-        return EXIT_USAGE;
+        return OPTION_UNKNOWN;
     }
 }
 
-static int take_option(int letter, struct question *question)
+static int take_option(void *owner, int letter)
 {
+    struct question *question = owner;
+
     switch (letter) {
     case 'j':
         question->is_json = 1;
@@ -205,7 +193,6 @@ static int take_option(int letter, struct question *question)
 
 static int parse(int argc, char **argv, struct question *question)
 {
-    static char name[] = "teamster simulate"; // getopt_long() begins errors so
     static const struct option names[] = {
         {"cluster", required_argument, NULL, 'c'},
         {"policy", required_argument, NULL, 'p'},
@@ -220,34 +207,16 @@ static int parse(int argc, char **argv, struct question *question)
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    int exit_code = 0;
-    int letter;
+    static const struct command_options options = {
+        command, "c:p:n:P:f:i:s:e:jvh", names, take_option};
+    const int exit_code = command_options_take(&options, question, argc, argv);
 
-    argv[0] = name;
-    optind = 1;
-    while (exit_code == 0 &&
-           (letter = getopt_long(argc, argv, "c:p:n:P:f:i:s:e:jvh", names,
-                                 NULL)) != -1) {
-        exit_code = take_option(letter, question);
-    }
-    if (exit_code != 0 || question->wants_help) {
-        return exit_code;
-    }
-    if (optind == argc) {
-        fprintf(stderr, "teamster simulate: which profile? \"teamster run "
-                        "--save-profile=FILE\" writes one; see \"teamster "
-                        "simulate --help\".\n");
-        return EXIT_USAGE;
-    }
-    if (optind + 1 < argc) {
-        return refuse_use("one profile at a time, not also", argv[optind + 1],
-                          "");
-    }
-    question->profile = argv[optind];
-    return 0;
+    return exit_code != 0 || question->wants_help
+               ? exit_code
+               : question_take_profile(command, argc, argv, &question->profile);
 }
 
-// ---- policy, protocol, counts ----
+// ---- policy, protocol ----
 
 /** @param[out] policy  NULL: threads stay. @return 0 or an exit code */
 static int choose_policy(const struct question *question,
@@ -268,12 +237,7 @@ static int choose_policy(const struct question *question,
     if (*policy != NULL) {
         return 0;
     }
-    fprintf(stderr, "teamster simulate: there is no policy '%s'; there are",
-            name);
-    for (unsigned i = 0; i < n_policies; i++) {
-        fprintf(stderr, " %s,", policies[i]->name);
-    }
-    fprintf(stderr, " and none\n");
+    question_refuse_policy(command, name, "none");
     return question->policy != NULL ? EXIT_USAGE : EXIT_CONFIG;
 }
 
@@ -296,30 +260,10 @@ static int choose_protocol(const struct question *question,
         return 0;
     }
     fprintf(stderr,
-            "teamster simulate: there is no protocol '%s' for all memory; "
+            "%s: there is no protocol '%s' for all memory; "
             "\"teamster run --help\" lists them\n",
-            name);
+            command, name);
     return question->protocol != NULL ? EXIT_USAGE : EXIT_CONFIG;
-}
-
-static int check_counts(const struct question *question,
-                        const struct cluster_view *view)
-{
-    const struct thread_counts *counts = &question->counts;
-    uint64_t sum = 0;
-
-    for (unsigned x = 0; x < counts->n; x++) {
-        sum += counts->of_node[x];
-    }
-    if (counts->n == 0 ||
-        (counts->n == view->n_nodes && sum == view->n_threads)) {
-        return 0;
-    }
-    fprintf(stderr,
-            "teamster simulate: --counts names %u nodes and %ju threads, there "
-            "are %u and %u\n",
-            counts->n, (uintmax_t)sum, view->n_nodes, view->n_threads);
-    return EXIT_USAGE;
 }
 
 // ---- nodes ----
@@ -399,7 +343,7 @@ static void set_nodes(struct simulated_node *nodes,
 
 static int tell(tm_status status, const char *reason)
 {
-    fprintf(stderr, "teamster simulate: %s\n", reason);
+    fprintf(stderr, "%s: %s\n", command, reason);
     return status == TM_ENOMEM   ? EXIT_MEMORY
            : status == TM_ESTATE ? EXIT_INTERNAL
                                  : EXIT_CONFIG;
@@ -463,7 +407,7 @@ static int answer_on(const struct question *question,
         exit_code = choose_protocol(question, profile, &simulation.protocol);
     }
     if (exit_code == 0) {
-        exit_code = check_counts(question, view);
+        exit_code = question_check_counts(command, &question->counts, view);
     }
     if (exit_code == 0) {
         set_nodes(nodes, view, hosts, pages_of(&profile->script), loads);
@@ -485,8 +429,8 @@ static int answer(const struct question *question, struct profile *profile,
 
     scenario_init(&scenario, profile);
     if (question->cluster != NULL) {
-        status = plan_cluster_use(question->cluster, TM_MAX_NODES, &hosts,
-                                  &scenario, error, sizeof error);
+        status = question_use_cluster(question->cluster, TM_MAX_NODES, &hosts,
+                                      &scenario, error, sizeof error);
     }
     exit_code = status != TM_OK
                     ? tell(status, error)
