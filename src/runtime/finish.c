@@ -94,7 +94,8 @@ void finish_at_exit(int status, void *argument)
     if (getpid() != node->pid) {
         return; // a child of fork()
     }
-    if (status != 0 && node_step(node) == RUNTIME_RUNNING &&
+    if (status != 0 && node->unchanged == NULL &&
+        node_step(node) == RUNTIME_RUNNING &&
         (thread_self() == NULL || thread_self()->number != 0)) {
         report_exit(node, status);
     }

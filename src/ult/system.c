@@ -92,8 +92,7 @@ static void *kernel_thread_main(void *argument)
     struct worker *worker = argument;
 
     work(worker);
-    atomic_store(&worker->has_left, 1);
-    kthread_wake(&worker->has_left);
+    worker_say_left(worker);
     return NULL;
 }
 
@@ -220,24 +219,46 @@ void ult_work(struct ult_system *system)
     work(&system->workers[0]);
 }
 
-static void join(struct worker *worker, uint64_t deadline_ns)
+// @return 1 if it has
+static int await_leaving(struct worker *worker, uint64_t deadline_ns)
 {
     while (atomic_load(&worker->has_left) == 0) {
         uint64_t now_ns = clock_now_ns();
 
         if (now_ns >= deadline_ns) {
-            return;
+            return 0;
         }
         kthread_wait(&worker->has_left, 0, deadline_ns - now_ns);
     }
-    pthread_join(worker->kernel_thread, NULL);
-    worker->is_started = 0;
+    return 1;
+}
+
+// Wait for a worker other than the caller's. Worker 0's kernel thread is the process's.
+static void stop_worker(struct worker *worker, uint64_t deadline_ns)
+{
+    if (worker == worker_self()) {
+        return;
+    }
+    if (worker->index == 0) {
+        if (worker->system->has_adopted) {
+            (void)await_leaving(worker, deadline_ns);
+        }
+        return;
+    }
+    if (atomic_load_explicit(&worker->is_started, memory_order_acquire) &&
+        await_leaving(worker, deadline_ns)) {
+        pthread_join(worker->kernel_thread, NULL);
+        worker->is_started = 0;
+    }
 }
 
 void ult_stop(struct ult_system *system, unsigned timeout_ms)
 {
     uint64_t deadline_ns = clock_now_ns() + timeout_ms * 1000000ull;
 
+    if (worker_self() == &system->workers[0]) {
+        atomic_store(&system->is_stopped_by_first, 1);
+    }
     atomic_store(&system->is_stopping, 1);
     stop_awake(system);
     gate_open(&system->gate);
@@ -245,11 +266,8 @@ void ult_stop(struct ult_system *system, unsigned timeout_ms)
         queue_wake(&system->workers[i]);
     }
     slice_stop(system);
-    for (unsigned i = 1; i < system->config.n_workers; i++) {
-        if (atomic_load_explicit(&system->workers[i].is_started,
-                                 memory_order_acquire)) {
-            join(&system->workers[i], deadline_ns);
-        }
+    for (unsigned i = 0; i < system->config.n_workers; i++) {
+        stop_worker(&system->workers[i], deadline_ns);
     }
 }
 

@@ -74,8 +74,10 @@ tm_status ult_leave_stack(struct ult_system *system, void (*go_on)(void));
 void ult_work(struct ult_system *system);
 
 /** Make all workers leave their loops once their present thread has blocked, and
- * wait for the kernel threads 1..n-1 for at most timeout_ms. The caller is on
- * worker 0's kernel thread or on none. */
+ * wait until those that the caller is not on have left, for at most timeout_ms: none of
+ * them calls config.idle then. An adopted thread that calls may still switch; if
+ * another does, the adopted one does not run again.
+ * Context: any. Worker 0 in ult_work() is not waited for. */
 void ult_stop(struct ult_system *system, unsigned timeout_ms);
 void ult_close(struct ult_system *system);
 

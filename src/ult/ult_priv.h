@@ -72,7 +72,7 @@ struct worker {
     // Used by all.
     _Alignas(64) struct ult *_Atomic inbox; // made runnable, last one first
     _Atomic uint32_t asleep;                // 1: sleeps, or is about to
-    _Atomic uint32_t has_left;              // 1: its kernel thread ends
+    _Atomic uint32_t has_left;              // 1: its loop has ended
     _Atomic unsigned n_threads;             // without the adopted one
     _Atomic uint64_t total_ns;
     _Atomic uint64_t wall_ns; // in threads, by the wall clock
@@ -99,8 +99,9 @@ struct ult_system {
     char *adopted_low; // of the adopted stack
     char *adopted_top;
     _Atomic int is_stopping;
-    _Atomic int is_reversed; // inboxes are emptied from the top
-    uint64_t opened_ns;      // two clocks at one time, to calibrate by
+    _Atomic int is_stopped_by_first; // ult_stop() was called on worker 0
+    _Atomic int is_reversed;         // inboxes are emptied from the top
+    uint64_t opened_ns;              // two clocks at one time, to calibrate by
     uint64_t opened_tsc;
     struct gate gate;
     struct awake *_Atomic awake; // while slow nodes are emulated
@@ -209,5 +210,8 @@ void worker_enter_gate(struct worker *worker, struct ult *thread);
 
 /** Run threads until ult_stop(). */
 void worker_loop(struct worker *worker);
+
+/** The worker's loop has ended: tell who waits in ult_stop(). */
+void worker_say_left(struct worker *worker);
 
 #endif

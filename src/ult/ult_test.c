@@ -319,6 +319,59 @@ static void workers_without_threads_stop(void **state)
     alarm(0);
 }
 
+// With a timeout beyond the test's own: waiting for itself would end the child.
+static void wait_and_stop(void *arg)
+{
+    (void)arg;
+    ult_park(1);
+    ult_stop(ults, 2 * DEADLINE_S * 1000);
+    for (unsigned i = 0; i < 3; i++) {
+        if ((atomic_load(&ults->workers[i].has_left) == 1) != (i != 1)) {
+            _exit(1);
+        }
+    }
+    _exit(0);
+}
+
+static int look_always(void *owner, unsigned worker)
+{
+    (void)owner;
+    (void)worker;
+    return !ult_is_wanted(ults, worker);
+}
+
+static _Noreturn void be_stopped_by_worker_1(void)
+{
+    struct ult *thread;
+    unsigned n_threads;
+    unsigned n_parked = 0;
+
+    start(3, 2, look_always);
+    thread = spawn(1, wait_and_stop, NULL);
+    while (n_parked == 0) {
+        ult_yield();
+        ult_census(ults, &n_threads, &n_parked);
+    }
+    ult_assign(thread, 1);
+    ult_unpark(thread);
+    for (;;) {
+        ult_park(1);
+    }
+}
+
+static void who_is_not_main_stops_main_too(void **state)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        be_stopped_by_worker_1();
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void taken_addresses_are_refused(void **state)
 {
     struct ult_config config = {
@@ -395,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_is_behind_counts_as_no_time),
         cmocka_unit_test(the_memory_of_a_stack_is_given_back),
         cmocka_unit_test(workers_without_threads_stop),
+        cmocka_unit_test(who_is_not_main_stops_main_too),
         cmocka_unit_test(taken_addresses_are_refused),
 #if !defined(SANITIZE_ADDRESS) && !defined(SANITIZE_THREAD)
         cmocka_unit_test(the_limit_of_mappings_is_named),

@@ -21,6 +21,9 @@
 // I2 Nothing of the kernel thread is kept across a switch in worker_leave(): the
 //    thread may have gone to another process meanwhile. worker_self() and
 //    arrive() are real calls so that the compiler keeps no thread-local address.
+// I3 A worker that ult_stop() has waited for runs nothing more and calls no
+//    config.idle(). Nobody waits for the caller's own; worker 0 under an adopted
+//    thread goes on if that is the caller's, since the thread may still switch.
 //
 // Processor time: the kernel's clock costs as much as a fault's other system
 // calls, so runs that the time stamp counter shows to be short are charged by
@@ -28,6 +31,8 @@
 // that has been charged before, so errors do not add up, and time in which the
 // kernel ran somebody else is not counted. A worker that emulates a slower
 // processor (duty.c) charges what that one would have taken.
+
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -302,14 +307,26 @@ void worker_loop_begins(struct context_transfer transfer)
     sanitize_arrive(&worker->fiber);
     left(worker, transfer.from);
     worker_loop(worker);
-    ensure(!"the loop under an adopted thread does not end");
+    worker_say_left(worker);
+    for (;;) {
+        pause(); // somebody else ends the process
+    }
 }
 
-// An adopted thread needs its loop until the end of the process.
+void worker_say_left(struct worker *worker)
+{
+    atomic_store(&worker->has_left, 1);
+    kthread_wake(&worker->has_left);
+}
+
+// I3
 static int must_stop(const struct worker *worker)
 {
-    return atomic_load(&worker->system->is_stopping) &&
-           !(worker->index == 0 && worker->system->has_adopted);
+    const struct ult_system *system = worker->system;
+
+    return atomic_load(&system->is_stopping) &&
+           !(worker->index == 0 && system->has_adopted &&
+             atomic_load(&system->is_stopped_by_first));
 }
 
 // Ends when somebody makes a thread of this worker runnable, or at ult_stop().
