@@ -16,7 +16,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn;
 static FILE *file;
-static char name[] = "/tmp/teamster-files-XXXXXX";
+static char name[] = "files-XXXXXX";
 static char *mapped;
 static size_t mapped_size;
 

@@ -27,7 +27,7 @@ static void use_descriptor(int me)
     const size_t room =
         sizeof buffer - (size_t)me; // the compiler does not know it
     struct iovec parts[2] = {{buffer, 6}, {other, 4}};
-    char name[] = "/tmp/teamster-private-XXXXXX";
+    char name[] = "private-XXXXXX";
     int fd = mkstemp(name);
 
     snprintf(buffer, sizeof buffer, "number %d, in a file", me);
@@ -52,7 +52,7 @@ static void use_descriptor(int me)
 
 static void use_stream(int me)
 {
-    char name[] = "/tmp/teamster-private-XXXXXX";
+    char name[] = "private-XXXXXX";
     int fd = mkstemp(name);
     FILE *file = fdopen(fd, "w+");
 

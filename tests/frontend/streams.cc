@@ -21,7 +21,7 @@ static std::string names[2 * THREADS];
 
 static std::string new_name()
 {
-    char name[] = "/tmp/teamster-streams-XXXXXX";
+    char name[] = "streams-XXXXXX";
 
     close(mkstemp(name));
     return name;
