@@ -7,7 +7,8 @@
 #
 #   check_python.sh [ROOT]
 #
-# A folder at a time, for scripts import what lies beside them.
+# Scripts import what lies beside them, so folders that have files of one name are not
+# looked at together; the others are, since each look reads what they import anew.
 set -euo pipefail
 cd "${1:-.}"
 
@@ -21,17 +22,34 @@ mapfile -t files < <(find . -name build -prune -o -name '.?*' -prune -o \
     -name '*.py' -print | sort)
 ((${#files[@]} > 0)) || { echo "no Python files in $PWD" >&2; exit 1; }
 mapfile -t folders < <(dirname "${files[@]}" | sort -u)
-path=$(IFS=:; echo "${folders[*]}")
 bad=0
-for folder in "${folders[@]}"; do
-    mapfile -t here < <(find "$folder" -maxdepth 1 -name '*.py' | sort)
-    said=$(PYTHONPATH="$folder:$path" pylint --disable=all --enable=E \
-        --score=n --persistent=n "${here[@]}" 2>&1) || true
+
+# look FILE... - in these files, whose folders are found first
+look() {
+    local path said
+    path=$(dirname "$@" "${files[@]}" | awk '!seen[$0]++' | paste -sd:)
+    said=$(PYTHONPATH="$path" pylint --disable=all --enable=E \
+        --score=n --persistent=n "$@" 2>&1) || true
     if [[ -n $said ]]; then
         echo "$said"
         bad=$((bad + $(grep -c ': E[0-9]' <<<"$said" || true)))
     fi
+}
+
+together=()
+declare -A names=()
+for folder in "${folders[@]}"; do
+    mapfile -t here < <(find "$folder" -maxdepth 1 -name '*.py' | sort)
+    for file in "${here[@]}"; do
+        if [[ -v names[${file##*/}] ]]; then
+            look "${here[@]}"
+            continue 2
+        fi
+    done
+    for file in "${here[@]}"; do names[${file##*/}]=1; done
+    together+=("${here[@]}")
 done
+look "${together[@]}"
 complaints=complaints
 ((bad != 1)) || complaints=complaint
 echo "${#files[@]} files, $bad $complaints"

@@ -402,6 +402,11 @@ class PythonTest(LintTest):
         self.tree.write("tests/a/test_a.py", "import jobs\njobs.start(1)\n", "")
         self.expect("check_python.sh", "no-member")
 
+    def test_each_has_the_neighbours_of_its_own_folder(self):
+        self.tree.write("tests/b/jobs.py", "def start(job):\n    return job\n", "")
+        self.tree.write("tests/b/test_b.py", "import jobs\njobs.start(1)\n", "")
+        self.expect_clean("check_python.sh")
+
 
 class FormatTest(LintTest):
     def setUp(self):
