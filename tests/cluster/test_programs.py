@@ -227,9 +227,10 @@ class Tests:
             variables = {"TEAMSTER_FAULT_SOURCE": source}
             self.succeed(n_nodes, self.program("grain"), "counters",
                          variables=variables)
-            self.succeed(n_nodes, self.program("grain"), "blocks",
-                         variables=dict(variables, TEAMSTER_WORKERS="2"))
-            if n_nodes < 4:
+            if n_nodes == 4:
+                self.succeed(n_nodes, self.program("grain"), "blocks",
+                             variables=dict(variables, TEAMSTER_WORKERS="2"))
+            else:
                 self.succeed(n_nodes, self.program("grain"), "blocks", "pressed",
                              variables=dict(variables, TEAMSTER_MEMORY="500K"))
 

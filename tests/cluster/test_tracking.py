@@ -125,9 +125,9 @@ class Tests:
 
     def random(self):
         """Random programs: checksums by nodes are the same, and as untracked."""
-        for seed in (2, 3, 6, 11, 27):
+        for seed in (2, 6, 27):
             sums = {}
-            for n_nodes in (1, 2, 3, 4):
+            for n_nodes in (1, 3, 4):
                 _, output, _ = self.run(
                     n_nodes, "tests/cluster/random_program", "-s", seed, "-f",
                     24, track="/3", workers=1 + (seed + n_nodes) % 3,
