@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_RUNS ?= 5000000
 export DESTDIR PREFIX
-sources := include src frontend planner simulate cli apps bench tests
+sources := include src frontend planner simulate cli apps bench bindings tests
 
 help: ## print this
 	@echo "make TARGET, where TARGET is one of"

@@ -5,10 +5,16 @@
 # Manual pages and completion: manual.cmake.
 include(CMakePackageConfigHelpers)
 
-install(FILES include/teamster.h TYPE INCLUDE)
+install(FILES include/teamster.h bindings/cxx/teamster.hpp TYPE INCLUDE)
+install(FILES ${PROJECT_BINARY_DIR}/bindings/fortran/teamster.f90
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/teamster/fortran)
+install(FILES bindings/python/teamster.py
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/teamster/python)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md TYPE DOC)
 install(DIRECTORY docs TYPE DOC PATTERN results EXCLUDE)
 install(FILES apps/hello.c apps/guide/rod_pthreads.c apps/guide/rod_teamster.c
+        bindings/cxx/jacobi.cc bindings/fortran/jacobi.f90
+        bindings/python/jacobi.py bindings/python/jacobi_kernel.c
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(TARGETS teamster_shared teamster_static EXPORT teamster_targets)
 if(TARGET teamster)

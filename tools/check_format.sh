@@ -22,7 +22,7 @@ if ! "$program" --version | grep -q 'version 14\.'; then
 fi
 
 folders=()
-for folder in include src frontend cli planner simulate apps bench tests; do
+for folder in include src frontend cli planner simulate apps bench bindings tests; do
     [[ -d $folder ]] && folders+=("$folder")
 done
 mapfile -d '' -t files < <(find "${folders[@]}" -name '*.[ch]' -print0 | sort -z)

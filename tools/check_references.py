@@ -17,10 +17,10 @@ import sys
 
 # Of the system and of libraries, in examples and in what programs print.
 ELSEWHERE = {"atexit", "execve", "mlockall", "pthread_cleanup_push", "sigset", "sigvec",
-             "syslog", "cmocka.h", "file.c", "prog.c", "stuck.c", "policy_deal.c"}
-TOPS = ("include", "src", "frontend", "cli", "planner", "simulate", "apps", "bench", "tests", "tools", "docs",
-        "cmake")
-CODE = {".c", ".h", ".def", ".S", ".pml", ".py", ".sh", ".cmake", ".txt", ".in"}
+             "syslog", "cmocka.h", "file.c", "prog.c", "stuck.c", "policy_deal.c", "program.py"}
+TOPS = ("include", "src", "frontend", "cli", "planner", "simulate", "apps", "bench", "bindings", "tests",
+        "tools", "docs", "cmake")
+CODE = {".c", ".h", ".def", ".S", ".pml", ".py", ".sh", ".cmake", ".txt", ".in", ".hpp", ".cc", ".f90"}
 C_LIKE = {".c", ".h", ".def"}
 # History, and what is made by tests of checks like this.
 EXCEPT = ("CHANGELOG.md", "docs/results/", "docs/decisions/", "tests/lint/",

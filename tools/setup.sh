@@ -41,6 +41,8 @@ build libncurses-dev        teamster top on a terminal
 build libmicrohttpd-dev     the live page
 build python3               manual pages, completion
 check g++                   programs in C++, unchanged
+check gfortran           the binding for Fortran
+check python3-numpy     the binding for Python
 check libcmocka-dev         unit tests
 check pkg-config            test of the installed package
 check python3               lints and tests

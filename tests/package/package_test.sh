@@ -28,7 +28,8 @@ for file in libexec/teamster/plate share/man/man1/teamster-run.1 share/man/man3/
     share/man/man3/tm_alloc_at.3 share/bash-completion/completions/teamster \
     share/zsh/site-functions/_teamster share/doc/teamster/docs/api.md \
     share/fish/vendor_completions.d/teamster.fish share/doc/teamster/LICENSE \
-    share/doc/teamster/examples/hello.c; do
+    share/doc/teamster/examples/hello.c include/teamster.hpp \
+    share/teamster/fortran/teamster.f90 share/teamster/python/teamster.py; do
     [[ -s $prefix/$file ]] || { echo "$file is missing" >&2; exit 1; }
 done
 
