@@ -71,6 +71,11 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 	ctest --preset debug --label-regex lint
 	tools/check_static.sh build/debug
 
+docs: setup-docs ## make the documentation site in build/docs/html
+	cmake --preset release
+	cmake --build --preset release --target manual
+	tools/site.py build/release/manual build/docs
+
 install: programs ## install into $DESTDIR$PREFIX
 	cmake --install build/release --prefix "$(PREFIX)"
 
@@ -80,7 +85,8 @@ deb: setup-deb ## build Debian packages in build/deb, and have lintian look at t
 try-deb: deb ## install these in a fresh Debian, and run a program on two nodes there
 	tools/try_deb.sh build/deb
 
-setup-build setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab setup-browser: setup-%:
+setup-build setup-check setup-bench setup-experiments setup-fuzz setup-docs setup-deb setup-lab \
+    setup-browser: setup-%:
 	@tools/setup.sh $*
 
 setup-lab: ## install sshd, MPI and Slurm, for the tests on several hosts
@@ -91,5 +97,6 @@ clean: ## remove build/
 	rm -rf build
 
 .PHONY: help check demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
-        fuzz mutants release programs format lint install deb try-deb setup-build \
-        setup-check setup-bench setup-experiments setup-fuzz setup-deb setup-lab setup-browser clean
+        fuzz mutants release programs format lint docs install deb try-deb setup-build \
+        setup-check setup-bench setup-experiments setup-fuzz setup-docs setup-deb setup-lab \
+        setup-browser clean

@@ -10,6 +10,7 @@
 #   bench   the comparison programs of bench/, besides build
 #   experiments  the papers' experiments, besides build
 #   fuzz    the fuzzers, besides check
+#   docs    the documentation site, besides build
 #   browser tests of the live page in a browser, and its charts, besides check
 #   deb     the Debian packages of Teamster, besides build
 #   lab     tests on several hosts made out of this one, besides check; Debian
@@ -63,6 +64,10 @@ experiments python3         runs them and writes the report
 experiments gnuplot-nox     charts of the report
 fuzz clang                  compiles the fuzzers
 fuzz libclang-rt-dev        libFuzzer and the sanitizers of clang
+docs python3-sphinx     builds the site
+docs python3-myst-parser  reads its Markdown
+docs furo               how it looks
+docs mandoc             manual pages
 deb debhelper               builds packages
 deb dpkg-dev                the same
 deb fakeroot                the same
@@ -172,13 +177,14 @@ for argument in "$@"; do
     bench) groups+=(build bench) ;;
     experiments) groups+=(build experiments) ;;
     fuzz) groups+=(build check fuzz) ;;
+    docs) groups+=(build docs) ;;
     deb) groups+=(build deb) ;;
     lab) groups+=(build check lab) ;;
     browser) groups+=(build check browser) ;;
-    all) groups+=(build check bench experiments fuzz deb lab browser) ;;
+    all) groups+=(build check bench experiments fuzz docs deb lab browser) ;;
     -h | --help) usage && exit 0 ;;
     *) die "unknown group '$argument'; allowed: build, check," \
-        "bench, experiments, fuzz, deb, lab, browser, all" ;;
+        "bench, experiments, fuzz, docs, deb, lab, browser, all" ;;
     esac
 done
 ((${#groups[@]} > 0)) || groups=(build)
