@@ -13,7 +13,8 @@
  *   6  Mutexes, condition variables, semaphores, reader-writer locks, once
  *   7  Barriers, iterations, reductions
  *   8  Atomic operations
- *   9  Statistics
+ *   9  Tasks and loops
+ *   10 Statistics
  *
  * One header, though it is long: it is the reference, most of it is contracts, and a
  * program includes all of it.
@@ -1056,7 +1057,161 @@ TM_API int64_t tm_atomic_load(const int64_t *word);
 /** Set a word. */
 TM_API void tm_atomic_store(int64_t *word, int64_t value);
 
-/* ---- 9  Statistics ------------------------------------------------------ */
+/* ---- 9  Tasks and loops ------------------------------------------------- */
+
+/*
+ * A task is a function with a copy of its argument. It runs to its end on one node, on a
+ * thread of the runtime's, or of the program's that waits for tasks; which, and where, is not
+ * said. What was written before it was spawned, it sees; what it has written, who has waited
+ * for it sees.
+ *
+ *     struct fib { int n; long result; };
+ *
+ *     static void fib(void *arg)
+ *     {
+ *         struct fib *me = arg;
+ *         struct fib left = {me->n - 1, 0};
+ *         struct fib right = {me->n - 2, 0};
+ *         tm_group group = {0};
+ *
+ *         if (me->n < 2) {
+ *             me->result = me->n;
+ *             return;
+ *         }
+ *         tm_spawn_back(&group, fib, &left, sizeof left);
+ *         fib(&right);
+ *         tm_wait(&group);
+ *         me->result = left.result + right.result;
+ *     }
+ *
+ * A task may spawn others and wait for them, loop, allocate, lock mutexes and wait for
+ * conditions, use shared memory like a thread. It must not rely on which thread it runs:
+ * what it locks it unlocks, what it has from tm_thread_alloc() it frees. It waits for nothing
+ * that only a task not yet run, or who waits for it, could bring about. It does not call
+ * tm_barrier_wait(), tm_iteration_end(), tm_reduce_*(), tm_thread_create() or
+ * tm_thread_exit(): that ends the program with one line, exit code 70. exit() ends the program.
+ *
+ * Pointers in an argument are to shared memory, functions and constants, as those of a
+ * thread; to anything else only in a group that is local.
+ */
+
+/** The longest argument of a task, and the longest value of a reduction, in bytes. */
+#define TM_TASK_BYTES 2048u
+
+/** What tasks, or the parts of a loop, add up by tm_contribute(). */
+typedef struct tm_reduction {
+    /** *into = *into and *value. The order of values and how they are put together differ
+     * from run to run, so it should be associative and commutative. Runs on any node. */
+    void (*combine)(void *into, const void *value);
+    size_t size;         ///< bytes of a value, 1 to TM_TASK_BYTES
+    const void *initial; ///< [size]  counts once; read at the first tm_spawn()
+    void *result;        ///< [size]  set by tm_wait()
+} tm_reduction;
+
+/** Tasks that are waited for together. All zero at first, but for the first two; not copied.
+ * It belongs to the thread or task that spawns into it, on whose stack it may lie, and that
+ * waits for it before it ends or returns. A thread with a group that it has not waited for
+ * does not move. */
+typedef struct tm_group {
+    const tm_reduction *reduction; ///< NULL: none; read at the first tm_spawn()
+    int is_local;   ///< 1: its tasks stay on the node of who spawns them
+    void *reserved; ///< NULL
+} tm_group;
+
+/**
+ * Have a function run as a task. It may begin at once, or when the caller waits.
+ *
+ * @param group     all zero or in use by the caller; NULL: that of the task, or part of a
+ *                  loop, that calls: who waits for that one waits for this too
+ * @param function  the function; same address on all nodes
+ * @param argument  [size]  copied: the function gets a pointer to its copy, aligned to 16
+ *                  bytes; NULL if size is 0
+ * @param size      bytes, 0 to TM_TASK_BYTES
+ * @return TM_OK
+ * @return TM_EINVAL  an argument is out of its range, or group is NULL and the caller is
+ *                    none of a group
+ * @return TM_EPERM   the group is another thread's
+ *
+ * Context: an application thread; does not wait for other nodes.
+ * Source: [Blumofe99], [Chase05]
+ */
+TM_API tm_status tm_spawn(tm_group *group, void (*function)(void *argument),
+                          const void *argument, size_t size);
+
+/**
+ * tm_spawn(), and what the function has made of its copy is in *argument when tm_wait()
+ * has returned. Until then *argument is not used by others.
+ *
+ * @param group     as tm_spawn()'s, not NULL
+ * @param argument  [size]  of the caller's stack, or shared
+ * @return as tm_spawn()
+ */
+TM_API tm_status tm_spawn_back(tm_group *group,
+                               void (*function)(void *argument), void *argument,
+                               size_t size);
+
+/**
+ * Wait until all tasks of a group have ended, and those that they spawned into it. Runs
+ * tasks meanwhile that come of this group. The group is as new afterwards.
+ *
+ * @return TM_OK     also if there was none
+ * @return TM_EPERM  the group is another thread's
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status tm_wait(tm_group *group);
+
+/**
+ * Add a value to the reduction of the innermost group or loop with one that the caller is a
+ * task or part of.
+ *
+ * @param value  [size of that reduction]  copied
+ * @return TM_OK
+ * @return TM_EINVAL  there is none
+ *
+ * Context: a task, or the body of a loop; calls the reduction's function.
+ */
+TM_API tm_status tm_contribute(const void *value);
+
+/** Attributes of a loop; all zero is the default. */
+typedef struct tm_loop_attr {
+    const char
+        *name; ///< which loop it is; NULL: that of this place in the program
+    size_t arg_size; ///< bytes of *arg that are copied to all nodes, up to
+                     ///< TM_TASK_BYTES; 0: arg is passed as it is
+    const tm_reduction *reduction; ///< NULL: none
+    int is_local;                  ///< 1: all of it runs on the caller's node
+} tm_loop_attr;
+
+/**
+ * Run the iterations first to end - 1, by calls body(from, to, arg) of which each does
+ * those from `from` to `to` - 1, on all workers of all nodes. Each node does one share of the
+ * range, its workers parts of that as they have time.
+ *
+ * A loop has memory: entered again, a node does the same iterations as before, with the data
+ * that it has; but if nodes have not ended together, by the processor time that parts have taken,
+ * shares are cut anew, so that they do. At first they are by the power of nodes and their
+ * workers. With another range the cuts are where they were in proportion.
+ *
+ * Within a task or another loop it runs on the caller's node.
+ *
+ * @param first, end  nothing is done if end <= first
+ * @param grain       the most iterations of a part; 0: so that each worker has some 16 parts
+ * @param body        same address on all nodes; as a task, see above
+ * @param arg         a number, a pointer to shared memory, or, with attr->arg_size, any
+ * @param attr        read during the call; NULL for the defaults
+ * @return TM_OK      all iterations are done
+ * @return TM_EINVAL  an argument is out of its range
+ *
+ * Context: an application thread; blocks.
+ * Source: [Lowenthal96]; shares of measured times as [Liu06] has them for threads
+ */
+TM_API tm_status tm_parallel_for(int64_t first, int64_t end, int64_t grain,
+                                 void (*body)(int64_t from, int64_t to,
+                                              void *arg),
+                                 void *arg, const tm_loop_attr *attr);
+
+/* ---- 10  Statistics ----------------------------------------------------- */
 
 /** What one node has done since the start; all numbers only grow, but for those
  * that say otherwise. */

@@ -37,10 +37,11 @@ BELOW = {
     "pages": "base net mem cluster",
     "protocol": "base net mem cluster pages",
     "sync": "base net ult cluster pages",
+    "tasks": "base net",
     "observe": "base os model place net mem ult cluster",
     "reconfig": "base os model place net mem ult cluster pages sync observe",
     "runtime": "base os model place net mem ult cluster pages protocol sync "
-               "observe reconfig",
+               "tasks observe reconfig",
 }
 ALLOWED = {layer: {layer, *below.split()} for layer, below in BELOW.items()}
 OUTSIDE = {

@@ -37,6 +37,7 @@ enum message_owner {
     OWNER_migration,
     OWNER_run, ///< the node itself
     // Parts of the runtime (runtime/parts.h).
+    OWNER_tasks,
     OWNER_stats,
     OWNER_deadlock,
     OWNER_liveness,

@@ -306,6 +306,8 @@ int causality_is_acquire(enum message_type type)
     case MESSAGE_call_done:
     case MESSAGE_thread_start:
     case MESSAGE_thread_move:
+    case MESSAGE_task_give:
+    case MESSAGE_task_done:
         return 1;
     default:
         return 0;

@@ -34,11 +34,12 @@ struct membership {
     struct request requests[TM_MAX_NODES]; ///< the first is under way
     unsigned n_requests;
     enum step step;
-    uint64_t since_ns; ///< the request was begun
-    uint64_t step_ns;  ///< and this step
-    uint64_t told_ns;  ///< threads were told to leave
-    int has_told;      ///< that it waits
-    int has_threads;   ///< the leaver, in this round
+    uint64_t since_ns;  ///< the request was begun
+    uint64_t step_ns;   ///< and this step
+    uint64_t told_ns;   ///< threads were told to leave
+    uint64_t freeze_ns; ///< not before: something was still there the last time
+    int has_told;       ///< that it waits
+    int has_threads;    ///< the leaver, in this round
     uint32_t round;
     int is_asking; ///< answers are awaited
     uint64_t asked_ns;

@@ -166,6 +166,7 @@ static void end_round(struct membership *membership)
 
     membership->is_asking = 0;
     if (membership->step == FREEZE && membership->has_threads) { // N3
+        membership->freeze_ns = now_ns(membership) + AGAIN_NS;
         thaw(membership, current(membership)->node);
         enter(membership, EVACUATE);
         return;
@@ -274,9 +275,11 @@ static void send_threads_away(struct membership *membership)
 
 static void evacuate(struct membership *membership)
 {
-    uint64_t at_ns = now_ns(membership);
+    const uint64_t at_ns = now_ns(membership);
+    const int has_threads =
+        sync_n_threads_on(membership->sync, current(membership)->node) > 0;
 
-    if (sync_n_threads_on(membership->sync, current(membership)->node) == 0) {
+    if (!has_threads && at_ns >= membership->freeze_ns) {
         enter(membership, FREEZE);
         return;
     }
@@ -287,8 +290,10 @@ static void evacuate(struct membership *membership)
         at_ns - membership->since_ns >= WAITS_AFTER_NS) {
         membership->has_told = 1;
         tell(membership, MEMBERSHIP_WAITS,
-             "its threads have not come to an iteration's end yet "
-             "(tm_iteration_end)");
+             has_threads
+                 ? "its threads have not come to an iteration's end yet "
+                   "(tm_iteration_end)"
+                 : "its tasks have not ended yet");
     }
 }
 
@@ -311,6 +316,7 @@ static void begin(struct membership *membership)
 {
     membership->since_ns = now_ns(membership);
     membership->told_ns = 0;
+    membership->freeze_ns = 0;
     membership->has_told = 0;
     list_members(membership);
     if (current(membership)->comes) {

@@ -85,16 +85,28 @@ static void answer_idle(struct node *node, node_id to, uint64_t round)
     port_send(&node->port, to, &message);
 }
 
+// Who waits for what, one after the other. @return 0 at the end
+static int next_wait(struct node *node, uint64_t *cursor,
+                     const struct open_group **group, char *text, size_t size)
+{
+    if (*group == NULL && sync_next_wait(node->sync, cursor, text, size)) {
+        return 1;
+    }
+    *group = tasking_next_wait(node, *group, text, size);
+    return *group != NULL;
+}
+
 static void answer_waits(struct node *node, node_id to, uint64_t round)
 {
     uint8_t body[8192];
     struct message message = {.type = MESSAGE_waits, .body = body};
     uint64_t cursor = 0;
+    const struct open_group *group = NULL;
     char bare[256];
     char line[512];
     size_t used = 0;
 
-    for (unsigned n = 0; sync_next_wait(node->sync, &cursor, bare, sizeof bare);
+    for (unsigned n = 0; next_wait(node, &cursor, &group, bare, sizeof bare);
          n++) {
         const char *told = bare;
 

@@ -24,6 +24,10 @@
 static void describe_thread(const struct thread *thread, char *text,
                             size_t size)
 {
+    if (tasking_is_runner(thread->number)) {
+        snprintf(text, size, "a task");
+        return;
+    }
     snprintf(text, size, "thread %llu%s%s%s",
              (unsigned long long)thread->number,
              thread->name[0] != '\0' ? " (" : "", thread->name,

@@ -57,11 +57,12 @@ static void freeze(void *owner, int is_frozen)
 
 // ---- what the machine wants to know
 
+// Or tasks, which end by themselves.
 static unsigned n_threads(void *owner)
 {
     struct node *node = owner;
 
-    return ult_count(node->ult);
+    return ult_count(node->ult) + (tasks_are_pending(node->tasking.tasks) != 0);
 }
 
 static void count(void *owner, uint64_t *sent, uint64_t *received)

@@ -181,7 +181,7 @@ struct thread *thread_find(struct node *node, uint64_t number)
     uint32_t slot = thread_slot_of(number);
     struct thread *thread;
 
-    if (slot > node->options.max_threads) {
+    if (slot > node->options.max_threads + RUNNERS_MAX) {
         return NULL;
     }
     thread = node->threads[slot];

@@ -38,6 +38,7 @@
 #include "runtime/race_reports.h"
 #include "runtime/script.h"
 #include "runtime/showing.h"
+#include "runtime/tasking.h"
 #include "runtime/tracking.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
@@ -94,9 +95,11 @@ struct node {
     struct access_sets *access_sets; ///< the root: of the latest round
     struct cluster_capacity capacity;
     struct tracking tracking;
+    struct tasking tasking;
     struct script_notes script;
     struct tokens calls;     ///< of runtime messages
-    struct thread **threads; ///< [max_threads + 1] by slot; NULL: not here
+    struct thread **threads; ///< [max_threads + 1] by slot, runners behind;
+                             ///< NULL: not here
     uint64_t n_moved_in;
     uint64_t n_moved_out;
     uint64_t n_to_self; ///< messages to this node that were sent ...

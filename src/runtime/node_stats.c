@@ -16,13 +16,10 @@ static uint64_t n_strangers(const struct net_counters *counters)
 void stats_collect(struct node *node, struct tm_node_stats *stats)
 {
     struct net_counters counters;
-    unsigned n_threads;
-    unsigned n_parked;
 
     engine_stats(node->engine, stats);
     node->transport->counters(node->net, &counters);
-    ult_census(node->ult, &n_threads, &n_parked);
-    stats->n_threads = n_threads;
+    stats->n_threads = ult_count(node->ult);
     stats->speed_ppm = (uint64_t)(node->options.share * 1e6 + 0.5);
     stats->compute_ns = ult_total_time_ns(node->ult);
     parts_stats(node, stats);

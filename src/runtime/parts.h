@@ -84,6 +84,7 @@ extern const struct part part_deadlock;  ///< deadlock.c
 extern const struct part part_stats;     ///< stats.c
 extern const struct part part_liveness;  ///< liveness.c
 extern const struct part part_members;   ///< members.c
+extern const struct part part_tasks;     ///< runners.c
 extern const struct part part_balancing; ///< balancing.c
 extern const struct part part_tracking;  ///< tracking.c
 extern const struct part part_paging;    ///< paging.c

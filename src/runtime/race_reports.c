@@ -73,9 +73,14 @@ static void describe_place(const struct telling *telling, char *text,
     }
 }
 
-static const char *name_of(uint64_t thread)
+static const char *name_of(uint64_t thread, char *text, size_t size)
 {
-    return thread == 0 ? " (main)" : "";
+    if (tasking_is_runner(thread)) {
+        return "a task";
+    }
+    snprintf(text, size, "thread %llu%s", (number)thread,
+             thread == 0 ? " (main)" : "");
+    return text;
 }
 
 static void describe_iteration(struct node *node, char *text, size_t size)
@@ -91,17 +96,17 @@ static void say(const struct telling *telling)
     const struct race_found *found = &telling->found;
     char place[256];
     char iteration[40] = "";
+    char names[2][40];
 
     describe_place(telling, place, sizeof place);
     describe_iteration(telling->node, iteration, sizeof iteration);
-    log_error("data race: thread %llu%s of node %u and thread %llu%s of node "
-              "%u both wrote %u byte%s at 0x%llx, %s, with no lock or barrier "
-              "between%s",
-              (number)found->threads[0], name_of(found->threads[0]),
-              found->nodes[0], (number)found->threads[1],
-              name_of(found->threads[1]), found->nodes[1], found->length,
-              found->length == 1 ? "" : "s", (number)telling->address, place,
-              iteration);
+    log_error("data race: %s of node %u and %s of node %u both wrote %u byte%s "
+              "at 0x%llx, %s, with no lock or barrier between%s",
+              name_of(found->threads[0], names[0], sizeof names[0]),
+              found->nodes[0],
+              name_of(found->threads[1], names[1], sizeof names[1]),
+              found->nodes[1], found->length, found->length == 1 ? "" : "s",
+              (number)telling->address, place, iteration);
 }
 
 static void say_and_forget(struct waiter *waiter)

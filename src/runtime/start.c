@@ -321,9 +321,11 @@ static void open_machines(struct node *node)
     struct ult_config config = {
         .n_workers = node->n_workers,
         .stack_size = node->options.stack_size,
-        .arena_size = ult_arena_size(node->options.stack_size,
-                                     node->options.max_threads + 1),
-        .n_slots = node->options.max_threads + 1,
+        .arena_size =
+            ult_arena_size(node->options.stack_size,
+                           node->options.max_threads + 1 + RUNNERS_MAX),
+        .n_slots = node->options.max_threads + 1 + RUNNERS_MAX,
+        .n_beside = RUNNERS_MAX,
         .has_alternate_stacks = trap_is_off_stacks(),
         .share = node->options.share,
         .is_slow_by_kernel = node->options.emulate_by == EMULATE_BY_CGROUP,
@@ -340,8 +342,8 @@ static void open_machines(struct node *node)
     node->sync = sync_new(&node->port, &ops, node->options.max_threads);
     node->migration = migration_new(&node->port, threads_arrived, node);
     node->pages = migration_pages_new(&node->port, node->engine);
-    node->threads =
-        calloc(node->options.max_threads + 1, sizeof(struct thread *));
+    node->threads = calloc(node->options.max_threads + 1 + RUNNERS_MAX,
+                           sizeof(struct thread *));
     if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
         node->pages == NULL || node->threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);

@@ -75,6 +75,21 @@ static void describe(struct node *node, const struct policy *policy,
     first_mapping_level(nodes, n_nodes);
 }
 
+void starting_powers(struct node *node, const node_id *ids, unsigned n_nodes,
+                     double *power, uint32_t *n_workers)
+{
+    struct node_capacity *capacity = calloc(n_nodes, sizeof *capacity);
+
+    ensure_memory(capacity != NULL);
+    for (unsigned i = 0; i < n_nodes; i++) {
+        capacity[i] = *capacity_of(node, ids[i]);
+        n_workers[i] = capacity[i].n_workers;
+    }
+    take_the_best_of_a_machine(capacity, n_nodes);
+    capacity_powers(capacity, n_nodes, power);
+    free(capacity);
+}
+
 int starting_shares(void *owner, const node_id *ids, unsigned n_nodes,
                     const uint32_t *load, uint32_t n, uint32_t *counts)
 {

@@ -15,6 +15,12 @@
 
 #define FOR_EVER_S (1000 * 365 * 86400ll)
 
+// The node, for functions that are not given it.
+static struct node *own_node(void)
+{
+    return &this_node;
+}
+
 static int is_done(const struct wait *wait)
 {
     return atomic_load_explicit(&wait->is_done, memory_order_acquire);
@@ -79,7 +85,7 @@ static tm_status read_deadline(const struct timespec *deadline,
 }
 
 #define BEGIN_CALL(function)                                                   \
-    struct node *const node = &this_node;                                      \
+    struct node *const node = own_node();                                      \
     struct sync *const sync = node->sync;                                      \
     struct wait wait;                                                          \
     tm_status status = CHECK_CALL(function);                                   \
@@ -102,14 +108,14 @@ static tm_status read_deadline(const struct timespec *deadline,
 
 unsigned tm_node_count(void)
 {
-    struct node *const node = &this_node;
+    struct node *const node = own_node();
 
     return node_step(node) == RUNTIME_NONE ? 1 : node->n_nodes;
 }
 
 int tm_node_is_alive(unsigned id)
 {
-    struct node *const node = &this_node;
+    struct node *const node = own_node();
     int is_alive;
 
     if (node_step(node) == RUNTIME_NONE) {
@@ -124,14 +130,14 @@ int tm_node_is_alive(unsigned id)
 
 unsigned tm_node_self(void)
 {
-    struct node *const node = &this_node;
+    struct node *const node = own_node();
 
     return node->self;
 }
 
 unsigned tm_node_workers(void)
 {
-    struct node *const node = &this_node;
+    struct node *const node = own_node();
 
     return node_step(node) == RUNTIME_NONE ? 1 : node->n_workers;
 }
@@ -354,6 +360,7 @@ static inline __attribute__((always_inline)) tm_status arrive(
     int gives_way;
 
     BEGIN_CALL(function);
+    tasking_forbid(node, function);
     gives_way = paging_note_arrival(node, thread_self());
     may_move = iteration_note(node, thread_self(), key_of(node, barrier), kind);
     if (may_move) {

@@ -200,7 +200,7 @@ static int is_to_move(struct node *node, struct thread *thread)
         thread->target = refuge(node, thread);
     }
     if (thread->target == node->self ||
-        sync_thread_holds(node->sync, thread->number)) {
+        sync_thread_holds(node->sync, thread->number) || thread->n_groups > 0) {
         thread->target = NODE_NONE;
     }
     return thread->target != NODE_NONE;
@@ -270,6 +270,7 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
         report_argument(node, arg);
     }
     wait_begin(node, &wait);
+    tasking_forbid(node, "tm_thread_create");
     sync_thread_create(node->sync, (uint64_t)(uintptr_t)start,
                        (uint64_t)(uintptr_t)arg, attr, &wait.waiter);
     status = wait_end(node, &wait);
@@ -326,6 +327,9 @@ void tm_thread_exit(void *result)
     if (CHECK_CALL("tm_thread_exit") != TM_OK) {
         log_fatal(EXIT_INTERNAL, "tm_thread_exit() cannot end the caller");
     }
+    node_enter(node);
+    tasking_forbid(node, "tm_thread_exit");
+    node_leave(node);
     if (thread_self()->number == 0) {
         part_with_belongings();
         await_end(node, 0, NULL);

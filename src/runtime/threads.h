@@ -40,7 +40,9 @@ struct thread {
     int is_tracked;              ///< it is in the iteration that is tracked
     struct round_place place_in_round; ///< paging.c
     struct pager_claims claims;        ///< the pager's
-    uint32_t turn; ///< barriers that it has arrived at: kernel_passing.c
+    struct family *family;             ///< of the task that it runs; NULL: none
+    unsigned n_groups; ///< that it, or its task, has not waited for
+    uint32_t turn;     ///< barriers that it has arrived at: kernel_passing.c
     // What too little memory has cost it on this node: thread_paging.c.
     _Atomic uint64_t page_ins;
     _Atomic uint64_t swap_ns;

@@ -50,7 +50,7 @@ static int is_on(struct node *node)
 static void open_tracking(struct node *node)
 {
     node->tracking.track =
-        track_new(&node->space, node->options.max_threads + 1);
+        track_new(&node->space, node->options.max_threads + 1 + RUNNERS_MAX);
     if (node->tracking.track == NULL) {
         log_fatal(EXIT_MEMORY, "no memory to track %u threads",
                   node->options.max_threads);
@@ -244,9 +244,11 @@ static void end(struct node *node, struct tracking *tracking)
     }
     stop(node, tracking);
     while ((set = track_next(tracking->track, &slot)) != NULL) {
-        send_set(node, tracking, set);
-        paging_learn(node, set);
-        n_sets++;
+        if (!tasking_is_runner(set->thread)) {
+            send_set(node, tracking, set);
+            paging_learn(node, set);
+            n_sets++;
+        }
     }
     send_done(node, tracking, 0, n_sets > 0 ? took_ns : 0);
     track_clear(tracking->track);

@@ -214,10 +214,13 @@ static void reset_record(struct ult *thread, unsigned slot)
 
 static void raise_high_slot(struct ult_system *system, unsigned slot)
 {
-    unsigned high = atomic_load(&system->high_slot);
+    _Atomic unsigned *high_slot = slot < slots_first_beside(system)
+                                      ? &system->high_slot
+                                      : &system->high_beside;
+    unsigned high = atomic_load(high_slot);
 
     while (high <= slot &&
-           !atomic_compare_exchange_weak(&system->high_slot, &high, slot + 1)) {
+           !atomic_compare_exchange_weak(high_slot, &high, slot + 1)) {
     }
 }
 

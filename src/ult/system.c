@@ -294,7 +294,8 @@ void ult_close(struct ult_system *system)
         sanitize_release(&system->workers[0].fiber);
         range_free(system->workers[0].own_stack, LOOP_STACK_SIZE);
     }
-    for (unsigned slot = 1; slot < atomic_load(&system->high_slot); slot++) {
+    for (unsigned slot = slots_behind(system, 0); slot < system->config.n_slots;
+         slot = slots_behind(system, slot)) {
         struct ult *thread = atomic_load(&system->slots[slot].thread);
 
         if (thread != NULL) {

@@ -8,14 +8,13 @@
 #include "os/kthread.h"
 #include "ult/ult_priv.h"
 
-tm_status ult_spawn(struct ult_system *system, unsigned slot,
-                    void (*entry)(void *arg), void *arg, void *user,
-                    struct ult **thread)
+static tm_status prepare(struct ult_system *system, unsigned slot,
+                         void (*entry)(void *arg), void *arg, void *user,
+                         struct ult **thread)
 {
     struct ult *made;
     tm_status status;
 
-    ensure(slot >= 1 && slot < system->config.n_slots);
     status = stack_slot_take(system, slot, &made);
     ensure(status != TM_EBUSY);
     if (status != TM_OK) {
@@ -27,8 +26,36 @@ tm_status ult_spawn(struct ult_system *system, unsigned slot,
     made->context = context_make(made->stack_top, system->config.stack_size,
                                  worker_thread_begins);
     *thread = made;
-    queue_add_fresh(system, made);
     return TM_OK;
+}
+
+tm_status ult_spawn(struct ult_system *system, unsigned slot,
+                    void (*entry)(void *arg), void *arg, void *user,
+                    struct ult **thread)
+{
+    tm_status status;
+
+    ensure(slot >= 1 && slot < slots_first_beside(system));
+    status = prepare(system, slot, entry, arg, user, thread);
+    if (status == TM_OK) {
+        queue_add_fresh(system, *thread);
+    }
+    return status;
+}
+
+tm_status ult_spawn_beside(struct ult_system *system, unsigned slot,
+                           unsigned worker, void (*entry)(void *arg), void *arg,
+                           void *user, struct ult **thread)
+{
+    tm_status status;
+
+    ensure(slot >= slots_first_beside(system) && slot < system->config.n_slots);
+    status = prepare(system, slot, entry, arg, user, thread);
+    if (status == TM_OK) {
+        (*thread)->worker = &system->workers[worker];
+        queue_make_ready(*thread);
+    }
+    return status;
 }
 
 _Noreturn void ult_exit(void (*after)(void *owner, struct ult *thread),
@@ -300,11 +327,10 @@ unsigned ult_count(const struct ult_system *system)
 void ult_census(const struct ult_system *system, unsigned *n_threads,
                 unsigned *n_parked)
 {
-    unsigned high = atomic_load(&system->high_slot);
-
     *n_threads = 0;
     *n_parked = 0;
-    for (unsigned slot = 0; slot < high; slot++) {
+    for (unsigned slot = 0; slot < system->config.n_slots;
+         slot = slots_behind(system, slot)) {
         struct ult *thread = atomic_load(&system->slots[slot].thread);
         uint32_t state;
 

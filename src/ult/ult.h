@@ -24,7 +24,8 @@ struct ult_config {
     unsigned n_workers; ///< at least 1
     size_t stack_size;  ///< bytes of a thread, whole pages, >= 64 KiB
     size_t arena_size;  ///< bytes of a thread, whole pages; 0: it has none
-    unsigned n_slots;   ///< the most threads at one time
+    unsigned n_slots;   ///< the most threads at one time, with those beside
+    unsigned n_beside;  ///< of them the last ones: for ult_spawn_beside()
     int has_alternate_stacks; ///< each thread needs one: trap_is_off_stacks()
     double share;             ///< of a processor that a worker gets, 0 to 1, to
                               ///< emulate a slower one; 0: all of it
@@ -91,6 +92,14 @@ void ult_close(struct ult_system *system);
 TM_CHECKED tm_status ult_spawn(struct ult_system *system, unsigned slot,
                                void (*entry)(void *arg), void *arg, void *user,
                                struct ult **thread);
+
+/** The same for a thread beside those that the node is asked about: it is in one of the last
+ * n_beside slots, counts neither in ult_count() nor where new threads go, and is the given
+ * worker's from the start. */
+TM_CHECKED tm_status ult_spawn_beside(struct ult_system *system, unsigned slot,
+                                      unsigned worker, void (*entry)(void *arg),
+                                      void *arg, void *user,
+                                      struct ult **thread);
 
 /** The calling thread ends: switches away, then the worker calls
  * after(owner, thread), which is the last use of it: the slot is free when it
@@ -231,10 +240,10 @@ uint64_t ult_worker_wall_ns(const struct ult_system *system, unsigned worker);
  * should then return 1. */
 int ult_is_wanted(const struct ult_system *system, unsigned worker);
 
-/** Threads that are on this node. Cheap. */
+/** Threads that are on this node, without those beside. Cheap. */
 unsigned ult_count(const struct ult_system *system);
 
-/** Threads that are on this node, and those of them that are parked. Reads
+/** Threads that are on this node, also beside, and those of them that are parked. Reads
  * without stopping the workers; exact when nothing runs. */
 void ult_census(const struct ult_system *system, unsigned *n_threads,
                 unsigned *n_parked);

@@ -112,8 +112,9 @@ struct ult_system {
     int has_slicer;
     pthread_t slicer;
 
-    struct slot *slots;         // [config.n_slots], zero pages until used
-    _Atomic unsigned high_slot; // slots from here on were never used
+    struct slot *slots;           // [config.n_slots], zero pages until used
+    _Atomic unsigned high_slot;   // slots from here on were never used
+    _Atomic unsigned high_beside; // nor those from here on that are beside
 
     struct mutex mutex;  // of the new threads' queues and the records
     struct ult *records; // [n_records], zero pages until used
@@ -164,6 +165,27 @@ int queue_is_empty(const struct worker *worker);
 /** Reserve the addresses of all slots. @return TM_OK, TM_ENOMEM, TM_EBUSY */
 tm_status slots_open(struct ult_system *system);
 void slots_close(struct ult_system *system);
+
+/** From this slot on those of threads beside. */
+static inline unsigned slots_first_beside(const struct ult_system *system)
+{
+    return system->config.n_slots - system->config.n_beside;
+}
+
+/** The next slot that was ever used, n_slots if there is none. */
+static inline unsigned slots_behind(const struct ult_system *system,
+                                    unsigned slot)
+{
+    const unsigned first = slots_first_beside(system);
+
+    slot++;
+    if (slot < first && slot >= atomic_load(&system->high_slot)) {
+        slot = first;
+    }
+    return slot >= first && slot >= atomic_load(&system->high_beside)
+               ? system->config.n_slots
+               : slot;
+}
 
 /** Take a record and give it a slot, its stack mapped and all zero.
  * @return TM_OK, TM_EBUSY (slot in use), TM_ENOMEM */

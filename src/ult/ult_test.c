@@ -39,6 +39,56 @@ static void threads_run_and_end(void **state)
     stop();
 }
 
+static _Atomic int goes_on;
+
+static void wait_beside(void *arg)
+{
+    *(unsigned *)arg = ult_worker(ult_self());
+    atomic_fetch_add(&n_done, 1);
+    ult_unpark(main_thread);
+    while (!atomic_load(&goes_on)) {
+        ult_park(1);
+    }
+    count_and_exit(NULL);
+}
+
+static void a_thread_beside_counts_nowhere_and_has_its_worker(void **state)
+{
+    const struct ult_config config = {.n_workers = 2,
+                                      .stack_size = STACK_SIZE,
+                                      .n_slots = 100,
+                                      .n_beside = 10};
+    struct ult *beside[2];
+    unsigned workers[2] = {7, 7};
+    unsigned n_threads;
+    unsigned n_parked;
+
+    (void)state;
+    atomic_store(&n_done, 0);
+    atomic_store(&n_after, 0);
+    atomic_store(&goes_on, 0);
+    assert_int_equal(ult_open(&ults, &config), TM_OK);
+    assert_int_equal(ult_adopt(ults, &main_thread), TM_OK);
+    assert_int_equal(ult_start_workers(ults), TM_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(ult_spawn_beside(ults, 90 + i, i, wait_beside,
+                                          &workers[i], NULL, &beside[i]),
+                         TM_OK);
+    }
+    wait_for(&n_done, 2);
+    assert_int_equal(workers[0], 0);
+    assert_int_equal(workers[1], 1);
+    assert_int_equal(ult_count(ults), 1);
+    ult_census(ults, &n_threads, &n_parked);
+    assert_int_equal(n_threads, 3);
+    atomic_store(&goes_on, 1);
+    ult_unpark(beside[0]);
+    ult_unpark(beside[1]);
+    wait_for(&n_after, 2);
+    assert_int_equal(ult_count(ults), 1);
+    stop();
+}
+
 struct identity {
     unsigned slot;
     char *low;
@@ -440,6 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_run_and_end),
         cmocka_unit_test(a_thread_knows_who_and_where_it_is),
+        cmocka_unit_test(a_thread_beside_counts_nowhere_and_has_its_worker),
         cmocka_unit_test(many_threads_live_at_once),
         cmocka_unit_test(a_new_thread_of_a_busy_worker_runs_elsewhere),
         cmocka_unit_test(an_idle_worker_works_for_the_node),

@@ -167,7 +167,9 @@ static void settle_suspend(struct worker *worker, struct ult *thread)
 static void settle_exit(struct worker *worker, struct ult *thread)
 {
     stack_slot_release(worker->system, thread);
-    atomic_fetch_sub(&worker->n_threads, 1);
+    if (thread->slot < slots_first_beside(worker->system)) {
+        atomic_fetch_sub(&worker->n_threads, 1);
+    }
     worker->action(worker->action_owner, thread);
     record_free(worker->system, thread);
 }

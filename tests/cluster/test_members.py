@@ -310,6 +310,14 @@ class Members:
         self.expect(job, self.ask("remove", job.process.pid, 3), 0, "has left")
         self.expect_right(job)
 
+    def tasks_go_on_while_nodes_come_and_go(self):
+        program = (self.path("tests", "cluster", "tasks"), "members")
+        for workers in ("1", "2"):
+            job = self.start(2, program, TEAMSTER_WORKERS=workers)
+            self.expect(job, self.when_running(job, "remove", 1), 0, "node 1 has left")
+            self.expect(job, self.ask("add", job.process.pid), 0, "node 2 has joined")
+            self.expect_result(job, job.expect_success(), "members: good")
+
     def nodes_come_to_one_that_was_alone(self):
         for policy in ("none", "cpu-mem"):
             job = self.start_endless(1, TEAMSTER_POLICY=policy)

@@ -7,7 +7,8 @@ protocols, fault sources and workers; and what happens when nodes are killed.
                      [--seeds FIRST,...] [--runs N]
 
 Tests: litmus, litmus_of_many, random, random_of_many, meeting, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
-bound, bound_messages, flags, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
+bound, bound_messages, flags, tasks, tasks_short_of_memory, tasks_race,
+tasks_send_nothing, tasks_mistakes, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
 """
 import argparse
@@ -35,6 +36,13 @@ LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 # So long only where many others compute on the same processors.
 TEST_S = 600 * jobs.SLOWDOWN  # until ctest ends a test
 RUN_S = 240 * jobs.SLOWDOWN
+TASKS = ("fib", "queens", "sort", "matmul", "tree", "nested", "threads", "locks",
+         "room")
+TASKS_MISTAKES = {
+    "barrier": "calls tm_barrier_wait\\(\\) in a task",
+    "thread_exit": "calls tm_thread_exit\\(\\) in a task",
+    "no_wait": "ended without tm_wait\\(\\) for a group",
+}
 LAST_S = 20 * jobs.SLOWDOWN  # of TEST_S, to say which run has not ended
 
 
@@ -284,6 +292,57 @@ class Tests:
             raise jobs.Skip(output)
         if code != 0:
             job.fail(f"exit code {code}", output)
+
+    def tasks(self, _seed):
+        """Tasks and loops get what a sequential program gets, on any nodes."""
+        for i, (what, n_nodes) in enumerate(itertools.product(TASKS, (1, 2, 3, 4))):
+            variables = self.variables(i + n_nodes)
+            if i % 3 == 0:
+                variables["TEAMSTER_SHUFFLE"] = str(i + 1)
+            self.succeed(n_nodes, self.program("tasks"), what, variables=variables)
+
+    def tasks_short_of_memory(self, seed):
+        """The same with little memory."""
+        for i, what in enumerate(TASKS):
+            variables = dict(self.variables(seed + i), TEAMSTER_MEMORY="400K")
+            self.succeed(2 + i % 2, self.program("tasks"), what, variables=variables)
+
+    def tasks_race(self, _seed):
+        """Tasks are ordered by spawning and waiting, and by nothing else."""
+        variables = {"TEAMSTER_PROTOCOL": "eager-release", "TEAMSTER_RACE_CHECK": "1",
+                     "TEAMSTER_WORKERS": "1"}
+        for what in TASKS:
+            output = self.succeed(3, self.program("tasks"), what,
+                                  variables=dict(variables, TEAMSTER_STRICT="1"))
+            if "race check: no data race between nodes" not in output:
+                raise jobs.Failure(f"{what}: {output}")
+        output = self.succeed(3, self.program("tasks"), "race", variables=variables)
+        if not re.search(r"data race: .*a task of .*variable 'contested'", output):
+            raise jobs.Failure(output)
+
+    def tasks_send_nothing(self, _seed):
+        """Tasks of a node cost no messages."""
+        for n_nodes in (2, 3):
+            self.succeed(n_nodes, self.program("tasks"), "local",
+                         variables={"TEAMSTER_WORKERS": "2"})
+
+    def tasks_mistakes(self, _seed):
+        """What a task must not do is told, and so is one that never ends."""
+        self.succeed(2, self.program("tasks"), "arguments", variables={})
+        for what, told in TASKS_MISTAKES.items():
+            job = self.start(2, self.program("tasks"), what)
+            output = self.expect_end(job, 70, what)
+            if len(re.findall(f"error of the program: .*{told}", output)) != 1:
+                raise jobs.Failure(f"{what}: {output}")
+        for n_workers in (1, 2):
+            job = self.start(2, self.program("tasks"), "never",
+                             variables={"TEAMSTER_DEADLOCK_AFTER": "1",
+                                        "TEAMSTER_WORKERS": str(n_workers)})
+            output = self.expect_end(job, 124, "never")
+            if "waits for semaphore" not in output or "runner" in output:
+                raise jobs.Failure(output)
+        for _ in range(4):
+            self.expect_end(self.start(3, self.program("tasks"), "exit"), 3, "exit")
 
     def variables(self, number):
         """Protocol and source as asked for, or as the number says."""
