@@ -28,6 +28,14 @@
  * goes first, as it would there. Before its definition. */
 #define FRONT(name) extern __typeof__(name) tmf_##name __attribute__((weak));
 
+/** The same function under another name of the C library's. After its definition. */
+#define SAME(other, name)                                                      \
+    extern __typeof__(other) tmf_##other                                       \
+        __attribute__((weak, alias("tmf_" #name)))
+
+/** A function that C++ programs call, by the name that they have for it. */
+#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
+
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
@@ -36,11 +44,10 @@ struct front_thread {
     void *(*start)(void *);
     void *argument;
     void *result;
-    void **values;                        ///< of keys: keys.c; shared
+    struct value *values;                 ///< of keys: keys.c; shared
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
-    char *
-        locals; ///< the thread's own values of variables that belong to workers
+    char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
     int is_main;
 };
@@ -69,6 +76,11 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
 #define FRONT_4(function, a, b, c, d)                                          \
     front_call((function), (uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c),     \
                (uintptr_t)(d))
+
+/** A mutex of the front end's own, or any that an address names. In the program's context.
+ * @return of front_lock(): TM_OK, TM_EDEADLK */
+tm_status front_lock(void *mutex);
+void front_unlock(void *mutex);
 
 /** Call function(arguments) on the root, where files are open. The arguments are shared;
  * errno is as the function leaves it there. In the program's context. */
@@ -121,6 +133,10 @@ int front_has_locals(void);
 void *front_allocate(size_t size);
 void front_free(void *block);
 
+/** A block for C++, of the program's in its context and else of the C library's.
+ * @return NULL: none left */
+void *front_new_block(size_t size, size_t alignment);
+
 // ---- loans.c; all in the program's context
 
 /** Does the caller run on the node where files are open? */
@@ -142,10 +158,6 @@ void front_end_loan(struct front_loan loan, size_t size);
 /** front_lend() of a text or NULL. */
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
-
-/** A block for C++, of the program's in its context and else of the C library's.
- * @return NULL: none left */
-void *front_new_block(size_t size, size_t alignment);
 
 // ---- threads.c, main.c, keys.c
 

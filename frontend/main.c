@@ -62,16 +62,6 @@ static tm_sem never;
 
 // ---- promises
 
-static long lock_promises(void)
-{
-    return tm_mutex_lock(&promises_mutex);
-}
-
-static long unlock_promises(void)
-{
-    return tm_mutex_unlock(&promises_mutex);
-}
-
 static int add_promise(void (*function)(void *), void *argument)
 {
     struct promise *promise = front_allocate(sizeof *promise);
@@ -79,10 +69,10 @@ static int add_promise(void (*function)(void *), void *argument)
     if (promise == NULL) {
         return -1;
     }
-    FRONT_1(lock_promises, 0);
+    front_lock(&promises_mutex);
     *promise = (struct promise){program.promises, function, argument};
     program.promises = promise;
-    FRONT_1(unlock_promises, 0);
+    front_unlock(&promises_mutex);
     return 0;
 }
 
@@ -90,12 +80,12 @@ static struct promise *take_promise(void)
 {
     struct promise *promise;
 
-    FRONT_1(lock_promises, 0);
+    front_lock(&promises_mutex);
     promise = program.promises;
     if (promise != NULL) {
         program.promises = promise->next;
     }
-    FRONT_1(unlock_promises, 0);
+    front_unlock(&promises_mutex);
     return promise;
 }
 
@@ -168,19 +158,8 @@ void tmf__exit(int status)
     abort();
 }
 
-FRONT(_Exit)
-void tmf__Exit(int status)
-{
-    FRONT_1(front_end, status);
-    abort();
-}
-
-FRONT(quick_exit)
-void tmf_quick_exit(int status)
-{
-    FRONT_1(front_end, status);
-    abort();
-}
+SAME(_Exit, _exit);
+SAME(quick_exit, _exit);
 
 void front_main_gone(void)
 {

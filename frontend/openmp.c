@@ -46,7 +46,7 @@ struct share {
     void *copied;
 };
 
-/** What a thread of a team knows of itself, in its program stack. */
+/** What a thread knows of itself and its team; shared. */
 struct member {
     unsigned number;
     unsigned n; // of the team
@@ -82,39 +82,14 @@ static tm_barrier inner;
 extern __typeof__(sysconf) tmf_sysconf;
 extern __typeof__(pthread_create) tmf_pthread_create;
 
-static long lock(void *mutex)
-{
-    return tm_mutex_lock(mutex);
-}
-
-static long unlock(void *mutex)
-{
-    return tm_mutex_unlock(mutex);
-}
-
 static long try_lock(void *mutex)
 {
     return tm_mutex_trylock(mutex) == TM_OK;
 }
 
-static long wait_for(void *cond, void *mutex)
+static void meet(tm_barrier *barrier)
 {
-    return tm_cond_wait(cond, mutex);
-}
-
-static long wake_all(void *cond)
-{
-    return tm_cond_broadcast(cond);
-}
-
-static long meet(void *barrier)
-{
-    return tm_barrier_wait(barrier);
-}
-
-static long set_count(void *barrier, unsigned n)
-{
-    return tm_barrier_init(barrier, n);
+    FRONT_1(tm_barrier_wait, barrier);
 }
 
 // ---- members: of a thread that is in no team, one that is made now
@@ -210,7 +185,7 @@ static void *work(void *argument)
 
     member->number = (unsigned)(long)argument;
     for (;;) {
-        FRONT_1(meet, &docks[dock]);
+        meet(&docks[dock]);
         if (team.dock != dock) { // there are to be more threads
             dock = team.dock;
             continue;
@@ -218,7 +193,7 @@ static void *work(void *argument)
         if (member->number < team.n) {
             run_part(member, team.function, team.data);
         }
-        FRONT_1(meet, &docks[dock]);
+        meet(&docks[dock]);
     }
     return NULL;
 }
@@ -247,10 +222,10 @@ static void widen_pool(unsigned n)
         return;
     }
     FRONT_1(read_settings, 0);
-    FRONT_2(set_count, &docks[1 - before], n);
+    FRONT_2(tm_barrier_init, &docks[1 - before], n);
     team.dock = 1 - before;
     if (team.n_pool > 1) {
-        FRONT_1(meet, &docks[before]);
+        meet(&docks[before]);
     }
     for (unsigned i = team.n_pool == 0 ? 1 : team.n_pool; i < n; i++) {
         create_worker(i);
@@ -295,11 +270,11 @@ static void run_team(region *function, void *data, unsigned n)
     team.function = function;
     team.data = data;
     memset(ring, 0, sizeof ring);
-    FRONT_2(set_count, &inner, n);
-    FRONT_1(meet, &docks[team.dock]);
+    FRONT_2(tm_barrier_init, &inner, n);
+    meet(&docks[team.dock]);
     run_part(self(), function, data);
-    FRONT_1(meet, &docks[team.dock]);
-    FRONT_1(unlock, &pool_mutex);
+    meet(&docks[team.dock]);
+    front_unlock(&pool_mutex);
 }
 
 static int gets_team(unsigned n)
@@ -323,7 +298,7 @@ void GOMP_barrier(void);
 void GOMP_barrier(void)
 {
     if (self()->n > 1) {
-        FRONT_1(meet, &inner);
+        meet(&inner);
     }
 }
 
@@ -333,17 +308,23 @@ void GOMP_barrier(void)
     void name##_start parameters;                                              \
     void name##_start parameters                                               \
     {                                                                          \
-        FRONT_1(lock, mutex);                                                  \
+        front_lock(mutex);                                                     \
     }                                                                          \
     void name##_end parameters;                                                \
     void name##_end parameters                                                 \
     {                                                                          \
-        FRONT_1(unlock, mutex);                                                \
+        front_unlock(mutex);                                                   \
     }
 
 PAIR(GOMP_critical, (void), &critical_mutex)
 PAIR(GOMP_atomic, (void), &atomic_mutex)
 PAIR(GOMP_critical_name, (void **name), name)
+
+#define NOTHING(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+    }
 
 // ---- worksharing
 
@@ -359,7 +340,7 @@ static void leave_construct(struct member *member)
     struct share *share = member->share;
 
     if (++share->n_left == member->n && share->n_waiting > 0) {
-        FRONT_1(wake_all, &ring_cond[share - ring]);
+        FRONT_1(tm_cond_broadcast, &ring_cond[share - ring]);
     }
 }
 
@@ -379,10 +360,10 @@ static struct share *enter_share(struct member *member,
         return member->share;
     }
     share = &ring[number % RING];
-    FRONT_1(lock, &ring_mutex[number % RING]);
+    front_lock(&ring_mutex[number % RING]);
     while (share->number != number && !is_left(share, member->n)) {
         share->n_waiting++;
-        FRONT_2(wait_for, &ring_cond[number % RING],
+        FRONT_2(tm_cond_wait, &ring_cond[number % RING],
                 &ring_mutex[number % RING]);
     }
     if (share->number != number) {
@@ -395,7 +376,7 @@ static struct share *enter_share(struct member *member,
 static void unlock_share(struct member *member)
 {
     if (member->n > 1) {
-        FRONT_1(unlock, &ring_mutex[member->share - ring]);
+        front_unlock(&ring_mutex[member->share - ring]);
     }
 }
 
@@ -471,7 +452,7 @@ static bool next_chunk(unsigned long *first, unsigned long *end)
     bool has_one;
 
     if (member->n > 1) {
-        FRONT_1(lock, &ring_mutex[member->share - ring]);
+        front_lock(&ring_mutex[member->share - ring]);
     }
     has_one = take_chunk_or_leave(member, first, end);
     unlock_share(member);
@@ -565,10 +546,7 @@ LOOP_FUNCTIONS(nonmonotonic_runtime, , , OF_RUN_TIME)
 LOOP_FUNCTIONS(maybe_nonmonotonic_runtime, , , OF_RUN_TIME)
 
 // A share of a thread's own is used again by its next construct.
-void GOMP_loop_end_nowait(void);
-void GOMP_loop_end_nowait(void)
-{
-}
+NOTHING(GOMP_loop_end_nowait)
 
 void GOMP_loop_end(void);
 void GOMP_loop_end(void)
@@ -612,10 +590,7 @@ void GOMP_sections_end(void)
     GOMP_barrier();
 }
 
-void GOMP_sections_end_nowait(void);
-void GOMP_sections_end_nowait(void)
-{
-}
+NOTHING(GOMP_sections_end_nowait)
 
 // ---- single: left at once by all. What is copied is there until the barrier at its end.
 
@@ -685,12 +660,6 @@ void GOMP_task(region *function, void *data, copy_function *copy, long size,
         function(data);
     }
 }
-
-#define NOTHING(name)                                                          \
-    void name(void);                                                           \
-    void name(void)                                                            \
-    {                                                                          \
-    }
 
 NOTHING(GOMP_taskwait)
 NOTHING(GOMP_taskyield)
@@ -782,8 +751,8 @@ struct nest_lock {
 
 LOCK_FUNCTION(omp_init_lock, (void)object)
 LOCK_FUNCTION(omp_destroy_lock, (void)object)
-LOCK_FUNCTION(omp_set_lock, FRONT_1(lock, object))
-LOCK_FUNCTION(omp_unset_lock, FRONT_1(unlock, object))
+LOCK_FUNCTION(omp_set_lock, front_lock(object))
+LOCK_FUNCTION(omp_unset_lock, front_unlock(object))
 LOCK_FUNCTION(omp_init_nest_lock, memset(object, 0, sizeof(struct nest_lock)))
 LOCK_FUNCTION(omp_destroy_nest_lock, (void)object)
 
@@ -796,7 +765,7 @@ int omp_test_lock(void *object)
 void omp_set_nest_lock(struct nest_lock *object);
 void omp_set_nest_lock(struct nest_lock *object)
 {
-    if (FRONT_1(lock, object) == TM_OK) {
+    if (front_lock(object) == TM_OK) {
         object->count = 0;
     }
     object->count++; // else it is held by the caller
@@ -806,6 +775,6 @@ void omp_unset_nest_lock(struct nest_lock *object);
 void omp_unset_nest_lock(struct nest_lock *object)
 {
     if (--object->count == 0) {
-        FRONT_1(unlock, object);
+        front_unlock(object);
     }
 }
