@@ -111,6 +111,9 @@ size_t front_overflown(const void *address);
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *));
 
+/** Behind the last byte of a thread's program stack. */
+char *front_stack_end(const struct front_thread *thread);
+
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
 
@@ -126,6 +129,16 @@ void front_locals_arrive(void);
 /** Are there variables of the program's own? Then its threads must stay where they are: it
  * may keep an address of one. */
 int front_has_locals(void);
+
+/** The caller's own variables for threads elsewhere, to which a list of addresses is given
+ * (OpenMP's copyin and copyprivate): words at and above `list` that are addresses of such
+ * variables become those of a shared copy, until the loan ends. In the program's context. */
+struct front_locals_loan {
+    char **list; ///< NULL: there were none
+    char *copy;
+};
+void front_lend_locals(struct front_locals_loan *loan, void *list);
+void front_end_locals(struct front_locals_loan *loan);
 
 // ---- allocate.c
 

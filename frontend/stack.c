@@ -182,11 +182,15 @@ void *front_run(struct front_thread *thread, size_t stack_size,
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
-    result = front_switch(&thread->private_sp,
-                          thread->stack + GUARD + thread->stack_size - 64,
+    result = front_switch(&thread->private_sp, front_stack_end(thread) - 64,
                           function, thread);
     (void)!teamster_set_front(NULL);
     return result;
+}
+
+char *front_stack_end(const struct front_thread *thread)
+{
+    return thread->stack + GUARD + thread->stack_size;
 }
 
 void front_leave_stack(struct front_thread *thread)
