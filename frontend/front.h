@@ -41,6 +41,7 @@ struct front_thread {
     void *private_sp; ///< where Teamster's code begins
     char *stack;      ///< the program's stack, shared: a guard, then its bytes
     size_t stack_size;
+    int has_full_size; ///< stack.c
     void *(*start)(void *);
     void *argument;
     void *result;
@@ -99,15 +100,19 @@ _Noreturn void front_fatal(const char *format, ...)
 
 // ---- stack.c
 
-/** Stacks of threads that name none; of main() if there is no limit. */
-#define FRONT_STACK_SIZE ((size_t)1 << 20)
-#define FRONT_MAIN_STACK_SIZE ((size_t)8 << 20)
+/** Stacks of threads that name no size have as much as `ulimit -s` gives, within these,
+ * or the lower one if there are many threads; that of main() may be larger. */
+#define FRONT_STACK_LEAST ((size_t)1 << 20)
+#define FRONT_STACK_MOST ((size_t)8 << 20)
+
+/** What `ulimit -s` gives, or FRONT_STACK_MOST if that is unlimited. */
+size_t front_stack_limit(void);
 
 /** Of tm_unchanged. */
 size_t front_overflown(const void *address);
 
 /** Run function(argument) on a stack of so many bytes as a thread of the program.
- * On a private stack. */
+ * On a private stack. @param stack_size  0: none is named */
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *));
 

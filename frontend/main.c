@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/unchanged.h"
@@ -180,22 +179,12 @@ static void *run_main(void *nothing)
     front_exit(tmf_main(program.argc, program.argv, environ));
 }
 
-static size_t main_stack_size(void)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_STACK, &limit) != 0 ||
-                   limit.rlim_cur == RLIM_INFINITY
-               ? FRONT_MAIN_STACK_SIZE
-               : limit.rlim_cur;
-}
-
 static void *begin_main(void *nothing)
 {
     struct front_thread thread = {.start = run_main, .is_main = 1};
 
     (void)nothing;
-    return front_run(&thread, main_stack_size(), front_thread_body);
+    return front_run(&thread, front_stack_limit(), front_thread_body);
 }
 
 static void copy_arguments(int argc, char **argv)
@@ -247,7 +236,7 @@ static void *begin_promises(void *nothing)
     struct front_thread thread = {.start = run_promises};
 
     (void)nothing;
-    return front_run(&thread, FRONT_STACK_SIZE, front_thread_body);
+    return front_run(&thread, 0, front_thread_body);
 }
 
 // Called by exit(), in thread 0, before the library leaves the cluster.

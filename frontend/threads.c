@@ -75,20 +75,21 @@ static _Noreturn void end_calling_thread(void *result)
 
 // ---- creation
 
-// One of no size has the system's; set to that, it would be another.
+// Attributes of no size have the system's; set to that, they would be others.
+// @return 0: none is named
 static size_t stack_size_of(const pthread_attr_t *attr)
 {
     pthread_attr_t set;
     size_t size = 0;
 
     if (attr == NULL || pthread_attr_getstacksize(attr, &size) != 0) {
-        return FRONT_STACK_SIZE;
+        return 0;
     }
     set = *attr;
     return pthread_attr_setstacksize(&set, size) == 0 &&
                    memcmp(&set, attr, sizeof set) == 0
                ? size
-               : FRONT_STACK_SIZE;
+               : 0;
 }
 
 static int is_detached(const pthread_attr_t *attr)
