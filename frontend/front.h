@@ -116,7 +116,8 @@ size_t front_overflown(const void *address);
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *));
 
-/** Behind the last byte of a thread's program stack. */
+/** Behind the last byte of a thread's program stack, and what is left free there. */
+#define FRONT_STACK_TOP 64
 char *front_stack_end(const struct front_thread *thread);
 
 /** The calling thread's program stack is needed no more. */

@@ -240,8 +240,9 @@ void *front_run(struct front_thread *thread, size_t stack_size,
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
-    result = front_switch(&thread->private_sp, front_stack_end(thread) - 64,
-                          function, thread);
+    result = front_switch(&thread->private_sp,
+                          front_stack_end(thread) - FRONT_STACK_TOP, function,
+                          thread);
     (void)!teamster_set_front(NULL);
     return result;
 }

@@ -16,6 +16,7 @@ FRONT_CALL(2, FILE *, fdopen, int, a, const char *, NAME(b))
 FRONT_CALL(2, FILE *, popen, const char *, NAME(a), const char *, NAME(b))
 FRONT_CALL(1, int, pclose, FILE *, a)
 FRONT_CALL_0(FILE *, tmpfile)
+FRONT_CALL(3, FILE *, fmemopen, void *, a, size_t, b, const char *, NAME(c))
 FRONT_CALL(1, int, fclose, FILE *, a)
 FRONT_CALL(1, int, fflush, FILE *, a)
 FRONT_CALL(1, int, feof, FILE *, a)
@@ -126,6 +127,19 @@ void tmf_setlinebuf(FILE *file)
     struct buffering buffering = {file, _IOLBF};
 
     front_at_root(set_buffering, &buffering);
+}
+
+// ---- memory that the C library makes longer as it is written
+
+FRONT(open_memstream)
+FILE *tmf_open_memstream(char **text, size_t *size)
+{
+    if (!front_is_on_root()) {
+        front_fatal("open_memstream() in a thread of node %u: it is possible "
+                    "on node 0, where main() is; fmemopen() on all",
+                    tm_node_self());
+    }
+    return (FILE *)FRONT_2(open_memstream, text, size);
 }
 
 // ---- lines, which the C library would allocate
