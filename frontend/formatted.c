@@ -91,11 +91,12 @@ static long scan_file(void *arguments)
 
 static int do_scan(FILE *file, const char *format, va_list given)
 {
+    struct scanned call = {.file = file, .format = front_lend_text(format)};
     va_list list;
-    struct scanned call = {file, front_lend_text(format), &list};
     int n;
 
     va_copy(list, given);
+    call.list = &list;
     n = (int)front_at_root(scan_file, &call);
     va_end(list);
     front_end_text(format, call.format);

@@ -772,8 +772,8 @@ static void run_task(region *function, void *data, copy_function *copy,
                      long size, long alignment)
 {
     char room[size + alignment];
-    char *own = (char *)(((uintptr_t)room + (uintptr_t)alignment - 1) /
-                         (uintptr_t)alignment * (uintptr_t)alignment);
+    const uintptr_t align = (uintptr_t)alignment;
+    char *own = &room[(align - (uintptr_t)&room[0] % align) % align];
 
     if (copy != NULL) {
         copy(own, data);
