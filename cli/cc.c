@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// teamster cc, teamster c++: the compiler, for programs that know nothing of Teamster.
+// teamster cc, c++ and fc: the compiler, for programs that know nothing of Teamster.
 //
 //   compile   cc_compile.c: by the compiler itself; cc_object.c changes what it has made
 //   link      cc_check.c looks at what the program links; with it go the front end
@@ -227,7 +227,7 @@ static void add_front_end(const struct cc_driver *driver, struct words *command)
 
     snprintf(text, sizeof text, "-Wl,-T,%s/shared.ld", driver->folder);
     words_add(command, text);
-    words_add(command, "-Wl,-u,main,-u,tmf_main,-u,_Znwm,-z,now");
+    words_add(command, "-Wl,-u,main,-u,tmf_main,-u,_Znwm,-u,fwrite,-z,now");
     snprintf(text, sizeof text, "%s/libteamster_front.a", driver->folder);
     words_add(command, text);
     snprintf(text, sizeof text, "%s/libteamster.so", driver->library);
@@ -325,33 +325,33 @@ static int drive(struct cc_driver *driver, const char *compiler, int argc,
     return exit_code;
 }
 
-static int asks_for_help(int argc, char **argv)
+// @param variable  what the environment may name the compiler by
+static int run_driver(const char *variable, const char *usual, int argc,
+                      char **argv)
 {
-    return argc == 2 && strcmp(argv[1], "--help") == 0;
+    const char *own = getenv(variable);
+    struct cc_driver driver = {0};
+
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        cc_print_help();
+        return 0;
+    }
+    return drive(&driver, own != NULL ? own : usual, argc, argv);
 }
 
 int command_cc(int argc, char **argv)
 {
-    const char *own = getenv("TEAMSTER_CC");
-    struct cc_driver driver = {0};
-
-    if (asks_for_help(argc, argv)) {
-        cc_print_help();
-        return 0;
-    }
-    return drive(&driver, own != NULL ? own : "gcc", argc, argv);
+    return run_driver("TEAMSTER_CC", "gcc", argc, argv);
 }
 
 int command_cxx(int argc, char **argv)
 {
-    const char *own = getenv("TEAMSTER_CXX");
-    struct cc_driver driver = {0};
+    return run_driver("TEAMSTER_CXX", "g++", argc, argv);
+}
 
-    if (asks_for_help(argc, argv)) {
-        cc_print_help();
-        return 0;
-    }
-    return drive(&driver, own != NULL ? own : "g++", argc, argv);
+int command_fc(int argc, char **argv)
+{
+    return run_driver("TEAMSTER_FC", "gfortran", argc, argv);
 }
 
 void cc_print_help(void)
@@ -363,9 +363,11 @@ void cc_print_help(void)
         "threads\n"
         "or OpenMP that were not written for Teamster. \"teamster c++\" is the "
         "same for\n"
-        "C++ and its threads. Options and files are those of the compiler.\n"
+        "C++ and its threads, \"teamster fc\" for Fortran with OpenMP. Options "
+        "and files\n"
+        "are those of the compiler.\n"
         "\n"
-        "  make CC=\"teamster cc\" CXX=\"teamster c++\"\n"
+        "  make CC=\"teamster cc\" CXX=\"teamster c++\" FC=\"teamster fc\"\n"
         "  teamster run -n 4 ./program\n"
         "\n"
         "All objects of a program must be compiled so. It also runs alone. "
@@ -374,7 +376,7 @@ void cc_print_help(void)
         "what is slow and what is refused is in the document "
         "unchanged-programs.md.\n"
         "\n"
-        "The variables TEAMSTER_CC, TEAMSTER_CXX and TEAMSTER_OBJCOPY name "
-        "gcc, g++ and\n"
-        "objcopy, if they are to be others.");
+        "The variables TEAMSTER_CC, TEAMSTER_CXX, TEAMSTER_FC and "
+        "TEAMSTER_OBJCOPY name\n"
+        "gcc, g++, gfortran and objcopy, if they are to be others.");
 }

@@ -49,8 +49,7 @@ struct cc_arguments {
     struct cc_argument *argument; ///< in order, -o and -c left out
     size_t n;
     size_t n_sources;
-    size_t n_objects; ///< files to link
-    int has_openmp;
+    size_t n_objects;       ///< files to link
     int makes_dependencies; ///< -MD, -MMD
     int names_dependencies; ///< -MF
     int names_targets;      ///< -MT, -MQ

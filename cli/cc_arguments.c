@@ -154,6 +154,7 @@ static const struct option options[] = {
     {"-idirafter", WITH_WORD, CC_LEFT_OUT},
     {"-iprefix", WITH_WORD, CC_LEFT_OUT},
     {"-isysroot", WITH_WORD, CC_FLAG},
+    {"-J", WITH_WORD, CC_LEFT_OUT},
     {"-MF", WITH_WORD, CC_LEFT_OUT},
     {"-MT", WITH_WORD, CC_LEFT_OUT},
     {"-MQ", WITH_WORD, CC_LEFT_OUT},
@@ -358,7 +359,6 @@ static void add_file(struct cc_arguments *arguments, const char *path,
 static void note_flags(struct cc_arguments *arguments, const char *word)
 {
     note_refused(arguments, word);
-    arguments->has_openmp |= strcmp(word, "-fopenmp") == 0;
     arguments->makes_dependencies |=
         strcmp(word, "-MD") == 0 || strcmp(word, "-MMD") == 0;
     arguments->names_dependencies |= strcmp(word, "-MF") == 0;

@@ -68,30 +68,16 @@ void cc_stem_of(const char *path, char *stem, size_t size)
     }
 }
 
-// Does a dependency's option stand here? @return how many words it takes
-static size_t dependency_words(const char *word)
-{
-    if (strcmp(word, "-MF") == 0 || strcmp(word, "-MT") == 0 ||
-        strcmp(word, "-MQ") == 0) {
-        return 2;
-    }
-    return strncmp(word, "-M", 2) == 0 ? 1 : 0;
-}
-
 // What a file is compiled with, without the file. Of the C library's extern inline
 // functions and checks: see above.
-static void add_flags(const struct cc_driver *driver, struct words *command,
-                      int has_dependencies)
+static void add_flags(const struct cc_driver *driver, struct words *command)
 {
     const struct cc_arguments *arguments = &driver->arguments;
 
     for (size_t i = 0; i < arguments->n; i++) {
         const struct cc_argument *argument = &arguments->argument[i];
-        size_t n = has_dependencies ? 0 : dependency_words(argument->text);
 
-        if (n > 0) {
-            i += n - 1;
-        } else if (argument->kind == CC_FLAG || argument->kind == CC_LEFT_OUT) {
+        if (argument->kind == CC_FLAG || argument->kind == CC_LEFT_OUT) {
             words_add(command, argument->text);
         }
     }
@@ -147,70 +133,6 @@ static void add_dependencies(const struct cc_driver *driver,
     }
 }
 
-// ---- OpenMP's copyin: the address of the first thread's variable, which that clause passes,
-// is good in its own kernel thread only. It leaves no trace in what is compiled
-
-static int is_copyin_line(const char *line)
-{
-    line += strspn(line, " \t");
-    if (*line != '#') {
-        return 0;
-    }
-    line += 1 + strspn(line + 1, " \t");
-    if (strncmp(line, "pragma", 6) != 0) {
-        return 0;
-    }
-    line += 6 + strspn(line + 6, " \t");
-    if (strncmp(line, "omp", 3) != 0) {
-        return 0;
-    }
-    line = strstr(line, "copyin");
-    return line != NULL && line[6 + strspn(line + 6, " \t")] == '(';
-}
-
-static int has_copyin(const char *preprocessed)
-{
-    FILE *file = fopen(preprocessed, "r");
-    char *line = NULL;
-    size_t room = 0;
-    int found = 0;
-
-    while (file != NULL && !found && getline(&line, &room, file) >= 0) {
-        found = is_copyin_line(line);
-    }
-    free(line);
-    if (file != NULL) {
-        fclose(file);
-    }
-    return found;
-}
-
-// @return 0, or the exit code: said why
-static int refuse_copyin(struct cc_driver *driver,
-                         const struct cc_argument *source)
-{
-    struct words command = {0};
-    char output[128];
-    int exit_code;
-
-    snprintf(output, sizeof output, "%s/preprocessed", driver->temporary);
-    words_add_all(&command, &driver->compiler);
-    add_flags(driver, &command, 0);
-    words_add(&command, "-E");
-    add_source(&command, source, output);
-    exit_code = cc_run(&command);
-    if (exit_code == 0 && has_copyin(output)) {
-        fprintf(stderr,
-                "teamster: %s: OpenMP's copyin cannot be had on several "
-                "nodes: use firstprivate\n",
-                source->text);
-        exit_code = 1;
-    }
-    unlink(output);
-    words_free(&command);
-    return exit_code;
-}
-
 // ---- the compiler, and what follows
 
 // Something else than a file (/dev/null) has nothing to be changed, and stays.
@@ -232,7 +154,7 @@ static int run_compiler(struct cc_driver *driver,
 
     cc_stem_of(source->text, stem, sizeof stem);
     words_add_all(&command, &driver->compiler);
-    add_flags(driver, &command, 1);
+    add_flags(driver, &command);
     add_dependencies(driver, &command, stem);
     if (driver->is_gcc) {
         snprintf(option, sizeof option, "-fdump-tree-optimized=%s", dump);
@@ -249,13 +171,10 @@ int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
                const char *object)
 {
     char dump[128];
-    int exit_code =
-        driver->arguments.has_openmp ? refuse_copyin(driver, source) : 0;
+    int exit_code;
 
     snprintf(dump, sizeof dump, "%s/dump", driver->temporary);
-    if (exit_code == 0) {
-        exit_code = run_compiler(driver, source, object, dump);
-    }
+    exit_code = run_compiler(driver, source, object, dump);
     if (exit_code == 0 && is_file(object)) {
         exit_code =
             cc_change_object(object, driver->symbols, has_races(dump, object));

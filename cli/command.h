@@ -9,6 +9,7 @@
 int command_run(int argc, char **argv);
 int command_cc(int argc, char **argv);
 int command_cxx(int argc, char **argv);
+int command_fc(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_report(int argc, char **argv);

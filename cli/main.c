@@ -28,6 +28,7 @@ static const struct {
     {"demo", command_demo, demo_print_help},
     {"cc", command_cc, cc_print_help},
     {"c++", command_cxx, cc_print_help},
+    {"fc", command_fc, cc_print_help},
 };
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
@@ -53,9 +54,9 @@ static void print_help(void)
         "  report  a page of where a run's time went, or compare two runs\n"
         "  info    show what Teamster finds on this machine, and its limits\n"
         "  demo    see it at work, in less than a minute\n"
-        "  cc      compile a program that was not written for Teamster; c++: "
-        "in "
-        "C++\n"
+        "  cc      compile a program not written for Teamster; c++, fc: in "
+        "C++, "
+        "Fortran\n"
         "\n"
         "  teamster run -n 4 ./jacobi 2048\n"
         "  teamster plan profile.json --what-if n4.memory=+32M\n"
@@ -126,8 +127,8 @@ static int refuse(const char *word)
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
         fprintf(stderr, "; the commands are run, ps, top, attach, add, "
-                        "remove, plan, simulate, report, info, demo, cc and "
-                        "c++, see \"teamster "
+                        "remove, plan, simulate, report, info, demo, cc, "
+                        "c++ and fc, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

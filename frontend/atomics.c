@@ -10,26 +10,14 @@
 
 static tm_mutex mutex;
 
-static long lock_mutex(void)
-{
-    return tm_mutex_lock(&mutex);
-}
-
-static long unlock_mutex(void)
-{
-    return tm_mutex_unlock(&mutex);
-}
-
-#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
-
 void load_atomic(size_t size, const void *object, void *value, int order)
     NAMED("tmf___atomic_load");
 void load_atomic(size_t size, const void *object, void *value, int order)
 {
     (void)order;
-    FRONT_1(lock_mutex, 0);
+    front_lock(&mutex);
     memcpy(value, object, size);
-    FRONT_1(unlock_mutex, 0);
+    front_unlock(&mutex);
 }
 
 void store_atomic(size_t size, void *object, const void *value, int order)
@@ -37,9 +25,9 @@ void store_atomic(size_t size, void *object, const void *value, int order)
 void store_atomic(size_t size, void *object, const void *value, int order)
 {
     (void)order;
-    FRONT_1(lock_mutex, 0);
+    front_lock(&mutex);
     memcpy(object, value, size);
-    FRONT_1(unlock_mutex, 0);
+    front_unlock(&mutex);
 }
 
 static void exchange_bytes(char *object, const char *value, char *before,
@@ -59,9 +47,9 @@ void exchange_atomic(size_t size, void *object, const void *value, void *before,
                      int order)
 {
     (void)order;
-    FRONT_1(lock_mutex, 0);
+    front_lock(&mutex);
     exchange_bytes(object, value, before, size);
-    FRONT_1(unlock_mutex, 0);
+    front_unlock(&mutex);
 }
 
 _Bool compare_exchange_atomic(size_t size, void *object, void *expected,
@@ -74,14 +62,14 @@ _Bool compare_exchange_atomic(size_t size, void *object, void *expected,
 
     (void)order;
     (void)if_other;
-    FRONT_1(lock_mutex, 0);
+    front_lock(&mutex);
     is_same = memcmp(object, expected, size) == 0;
     if (is_same) {
         memcpy(object, wanted, size);
     } else {
         memcpy(expected, object, size);
     }
-    FRONT_1(unlock_mutex, 0);
+    front_unlock(&mutex);
     return is_same;
 }
 

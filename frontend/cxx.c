@@ -20,8 +20,6 @@ extern __typeof__(pthread_cond_wait) tmf_pthread_cond_wait;
 extern __typeof__(pthread_cond_signal) tmf_pthread_cond_signal;
 extern __typeof__(pthread_cond_broadcast) tmf_pthread_cond_broadcast;
 
-#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
-
 // ---- std::thread: its state is an object whose functions are, in the order of its table,
 // two destructors, of which the second deletes it, and what runs
 
@@ -93,11 +91,8 @@ void make_cond(pthread_cond_t *cond)
 }
 
 void make_base_cond(pthread_cond_t *cond)
-    NAMED("tmf__ZNSt18condition_variableC2Ev");
-void make_base_cond(pthread_cond_t *cond)
-{
-    memset(cond, 0, sizeof *cond);
-}
+    NAMED("tmf__ZNSt18condition_variableC2Ev")
+        __attribute__((alias("tmf__ZNSt18condition_variableC1Ev")));
 
 void end_cond(pthread_cond_t *cond) NAMED("tmf__ZNSt18condition_variableD1Ev");
 void end_cond(pthread_cond_t *cond)
@@ -106,11 +101,8 @@ void end_cond(pthread_cond_t *cond)
 }
 
 void end_base_cond(pthread_cond_t *cond)
-    NAMED("tmf__ZNSt18condition_variableD2Ev");
-void end_base_cond(pthread_cond_t *cond)
-{
-    (void)cond;
-}
+    NAMED("tmf__ZNSt18condition_variableD2Ev")
+        __attribute__((alias("tmf__ZNSt18condition_variableD1Ev")));
 
 void wait_for_cond(pthread_cond_t *cond, pthread_mutex_t **lock)
     NAMED("tmf__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
@@ -196,23 +188,13 @@ void free_exception(void *exception)
 
 static tm_mutex pointers_mutex;
 
-static long lock_pointers(void)
-{
-    return tm_mutex_lock(&pointers_mutex);
-}
-
-static long unlock_pointers(void)
-{
-    return tm_mutex_unlock(&pointers_mutex);
-}
-
 void make_locker(void *locker, const void *pointer)
     NAMED("tmf__ZNSt10_Sp_lockerC1EPKv");
 void make_locker(void *locker, const void *pointer)
 {
     (void)locker;
     (void)pointer;
-    FRONT_1(lock_pointers, 0);
+    front_lock(&pointers_mutex);
 }
 
 void make_locker_of_two(void *locker, const void *one, const void *other)
@@ -222,12 +204,12 @@ void make_locker_of_two(void *locker, const void *one, const void *other)
     (void)locker;
     (void)one;
     (void)other;
-    FRONT_1(lock_pointers, 0);
+    front_lock(&pointers_mutex);
 }
 
 void end_locker(void *locker) NAMED("tmf__ZNSt10_Sp_lockerD1Ev");
 void end_locker(void *locker)
 {
     (void)locker;
-    FRONT_1(unlock_pointers, 0);
+    front_unlock(&pointers_mutex);
 }

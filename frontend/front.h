@@ -28,19 +28,27 @@
  * goes first, as it would there. Before its definition. */
 #define FRONT(name) extern __typeof__(name) tmf_##name __attribute__((weak));
 
+/** The same function under another name of the C library's. After its definition. */
+#define SAME(other, name)                                                      \
+    extern __typeof__(other) tmf_##other                                       \
+        __attribute__((weak, alias("tmf_" #name)))
+
+/** A function that C++ programs call, by the name that they have for it. */
+#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
+
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
     char *stack;      ///< the program's stack, shared: a guard, then its bytes
     size_t stack_size;
+    int has_full_size; ///< stack.c
     void *(*start)(void *);
     void *argument;
     void *result;
-    void **values;                        ///< of keys: keys.c; shared
+    struct value *values;                 ///< of keys: keys.c; shared
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
-    char *
-        locals; ///< the thread's own values of variables that belong to workers
+    char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
     int is_main;
 };
@@ -70,6 +78,11 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
     front_call((function), (uintptr_t)(a), (uintptr_t)(b), (uintptr_t)(c),     \
                (uintptr_t)(d))
 
+/** A mutex of the front end's own, or any that an address names. In the program's context.
+ * @return of front_lock(): TM_OK, TM_EDEADLK */
+tm_status front_lock(void *mutex);
+void front_unlock(void *mutex);
+
 /** Call function(arguments) on the root, where files are open. The arguments are shared;
  * errno is as the function leaves it there. In the program's context. */
 long front_at_root(long (*function)(void *arguments), void *arguments);
@@ -87,17 +100,25 @@ _Noreturn void front_fatal(const char *format, ...)
 
 // ---- stack.c
 
-/** Stacks of threads that name none; of main() if there is no limit. */
-#define FRONT_STACK_SIZE ((size_t)1 << 20)
-#define FRONT_MAIN_STACK_SIZE ((size_t)8 << 20)
+/** Stacks of threads that name no size have as much as `ulimit -s` gives, within these,
+ * or the lower one if there are many threads; that of main() may be larger. */
+#define FRONT_STACK_LEAST ((size_t)1 << 20)
+#define FRONT_STACK_MOST ((size_t)8 << 20)
+
+/** What `ulimit -s` gives, or FRONT_STACK_MOST if that is unlimited. */
+size_t front_stack_limit(void);
 
 /** Of tm_unchanged. */
 size_t front_overflown(const void *address);
 
 /** Run function(argument) on a stack of so many bytes as a thread of the program.
- * On a private stack. */
+ * On a private stack. @param stack_size  0: none is named */
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *));
+
+/** Behind the last byte of a thread's program stack, and what is left free there. */
+#define FRONT_STACK_TOP 64
+char *front_stack_end(const struct front_thread *thread);
 
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
@@ -115,11 +136,25 @@ void front_locals_arrive(void);
  * may keep an address of one. */
 int front_has_locals(void);
 
+/** The caller's own variables for threads elsewhere, to which a list of addresses is given
+ * (OpenMP's copyin and copyprivate): words at and above `list` that are addresses of such
+ * variables become those of a shared copy, until the loan ends. In the program's context. */
+struct front_locals_loan {
+    char **list; ///< NULL: there were none
+    char *copy;
+};
+void front_lend_locals(struct front_locals_loan *loan, void *list);
+void front_end_locals(struct front_locals_loan *loan);
+
 // ---- allocate.c
 
 /** malloc() and free() of the program's, on either stack. NULL: none left. */
 void *front_allocate(size_t size);
 void front_free(void *block);
+
+/** A block for C++, of the program's in its context and else of the C library's.
+ * @return NULL: none left */
+void *front_new_block(size_t size, size_t alignment);
 
 // ---- loans.c; all in the program's context
 
@@ -142,10 +177,6 @@ void front_end_loan(struct front_loan loan, size_t size);
 /** front_lend() of a text or NULL. */
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
-
-/** A block for C++, of the program's in its context and else of the C library's.
- * @return NULL: none left */
-void *front_new_block(size_t size, size_t alignment);
 
 // ---- threads.c, main.c, keys.c
 

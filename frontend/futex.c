@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NAMED(name) __asm__(name) __attribute__((visibility("default")))
-
 struct waiting {
     unsigned *word;
     unsigned value;
@@ -72,35 +70,28 @@ static int wait_until(unsigned *word, unsigned value, clockid_t clock,
 
 // ---- std::future
 
-_Bool wait_for_state(void *base, unsigned *word, unsigned value, _Bool has_time,
-                     int64_t s, int64_t ns)
-    NAMED("tmf__ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_untilEPjjb"
-          "NSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000E"
-          "EEE");
-_Bool wait_for_state(void *base, unsigned *word, unsigned value, _Bool has_time,
-                     int64_t s, int64_t ns)
-{
-    const struct timespec deadline = {s, ns};
+#define WAIT_BY(c_name, clock, name)                                           \
+    _Bool c_name(void *base, unsigned *word, unsigned value, _Bool has_time,   \
+                 int64_t s, int64_t ns) NAMED(name);                           \
+    _Bool c_name(void *base, unsigned *word, unsigned value, _Bool has_time,   \
+                 int64_t s, int64_t ns)                                        \
+    {                                                                          \
+        const struct timespec deadline = {s, ns};                              \
+                                                                               \
+        (void)base;                                                            \
+        return wait_until(word, value, clock, has_time ? &deadline : NULL) !=  \
+               ETIMEDOUT;                                                      \
+    }
 
-    (void)base;
-    return wait_until(word, value, CLOCK_REALTIME,
-                      has_time ? &deadline : NULL) != ETIMEDOUT;
-}
+#define SECONDS_AND_NS                                                         \
+    "NSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE"
 
-_Bool wait_steadily(void *base, unsigned *word, unsigned value, _Bool has_time,
-                    int64_t s, int64_t ns)
-    NAMED("tmf__ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steady"
-          "EPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl100000"
-          "0000EEEE");
-_Bool wait_steadily(void *base, unsigned *word, unsigned value, _Bool has_time,
-                    int64_t s, int64_t ns)
-{
-    const struct timespec deadline = {s, ns};
-
-    (void)base;
-    return wait_until(word, value, CLOCK_MONOTONIC,
-                      has_time ? &deadline : NULL) != ETIMEDOUT;
-}
+WAIT_BY(wait_for_state, CLOCK_REALTIME,
+        "tmf__ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_"
+        "untilEPjjb" SECONDS_AND_NS)
+WAIT_BY(wait_steadily, CLOCK_MONOTONIC,
+        "tmf__ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_"
+        "steadyEPjjb" SECONDS_AND_NS)
 
 void notify_state(unsigned *word)
     NAMED("tmf__ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj");

@@ -25,22 +25,12 @@ struct value {
 static TM_SHARED struct key keys[KEYS];
 static tm_mutex mutex;
 
-static long lock_keys(void)
-{
-    return tm_mutex_lock(&mutex);
-}
-
-static long unlock_keys(void)
-{
-    return tm_mutex_unlock(&mutex);
-}
-
 FRONT(pthread_key_create)
 int tmf_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
     int error = EAGAIN;
 
-    FRONT_1(lock_keys, 0);
+    front_lock(&mutex);
     for (unsigned i = 0; i < KEYS && error != 0; i++) {
         if (keys[i].generation % 2 == 0) {
             keys[i].generation++;
@@ -49,7 +39,7 @@ int tmf_pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
             error = 0;
         }
     }
-    FRONT_1(unlock_keys, 0);
+    front_unlock(&mutex);
     return error;
 }
 
@@ -58,12 +48,12 @@ int tmf_pthread_key_delete(pthread_key_t key)
 {
     int error = EINVAL;
 
-    FRONT_1(lock_keys, 0);
+    front_lock(&mutex);
     if (key < KEYS && keys[key].generation % 2 == 1) {
         keys[key].generation++;
         error = 0;
     }
-    FRONT_1(unlock_keys, 0);
+    front_unlock(&mutex);
     return error;
 }
 
@@ -75,7 +65,7 @@ static struct value *values_of(struct front_thread *thread)
             memset(thread->values, 0, KEYS * sizeof(struct value));
         }
     }
-    return (struct value *)thread->values;
+    return thread->values;
 }
 
 FRONT(pthread_setspecific)
@@ -98,7 +88,7 @@ int tmf_pthread_setspecific(pthread_key_t key, const void *value)
 FRONT(pthread_getspecific)
 void *tmf_pthread_getspecific(pthread_key_t key)
 {
-    const struct value *values = (struct value *)front_thread()->values;
+    const struct value *values = front_thread()->values;
 
     if (values == NULL || key >= KEYS ||
         values[key].generation != keys[key].generation) {
@@ -136,7 +126,7 @@ void front_keys_end(void)
         return;
     }
     for (unsigned i = 0; i < ROUNDS; i++) {
-        if (destroy_values((struct value *)thread->values) == 0) {
+        if (destroy_values(thread->values) == 0) {
             break;
         }
     }
@@ -147,19 +137,9 @@ void front_keys_end(void)
 // ---- once: the control is looked at under a lock of its own, so that who finds it done
 // sees what was done
 
-static long lock_once(void *control)
-{
-    return tm_mutex_lock(control);
-}
-
-static long unlock_once(void *control)
-{
-    return tm_mutex_unlock(control);
-}
-
 static void end_once(pthread_once_t **control)
 {
-    FRONT_1(unlock_once, *control);
+    front_unlock(*control);
 }
 
 // A function that throws (std::call_once) leaves the control as it was, unlocked.
@@ -168,7 +148,7 @@ int tmf_pthread_once(pthread_once_t *control, void (*function)(void))
 {
     pthread_once_t *locked __attribute__((cleanup(end_once))) = control;
 
-    FRONT_1(lock_once, locked);
+    front_lock(locked);
     if (*control == PTHREAD_ONCE_INIT) {
         function();
         *control = PTHREAD_ONCE_INIT + 1;

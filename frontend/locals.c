@@ -141,6 +141,71 @@ void front_locals_arrive(void)
     }
 }
 
+// ---- loans. How long a list is nobody knows: it is in a frame of the caller's stack, in
+// which other words that are such addresses are not looked at meanwhile.
+
+enum { LIST_MAX = 128 };
+
+static char **end_of_list(char **list)
+{
+    const struct front_thread *thread = front_thread();
+    const char *stack = thread->stack;
+    char **top;
+
+    if (stack == NULL || (char *)list < stack) {
+        return list;
+    }
+    top = (char **)(void *)front_stack_end(thread);
+    return list >= top ? list : top - list > LIST_MAX ? list + LIST_MAX : top;
+}
+
+// Words that point into `from` point as far into `to` then.
+static int change_list(char **list, const char *from, char *to, size_t size)
+{
+    char **first = (char **)(((uintptr_t)list + sizeof *list - 1) /
+                             sizeof *list * sizeof *list);
+    char **end = end_of_list(first);
+    int n = 0;
+
+    for (char **word = first; word < end; word++) {
+        if (*word >= from && *word < from + size) {
+            n++;
+            *word += to - from;
+        }
+    }
+    return n;
+}
+
+void front_lend_locals(struct front_locals_loan *loan, void *list)
+{
+    const struct piece *own = &locals.piece[0];
+    char *at = thread_pointer() + own->distance;
+
+    *loan = (struct front_locals_loan){NULL, NULL};
+    if (!locals.has_own || change_list(list, at, at, own->size) == 0) {
+        return;
+    }
+    loan->copy = front_allocate(own->size);
+    if (loan->copy == NULL) {
+        front_fatal("no memory for a copy of thread-local variables");
+    }
+    loan->list = list;
+    memcpy(loan->copy, at, own->size);
+    change_list(list, at, loan->copy, own->size);
+}
+
+void front_end_locals(struct front_locals_loan *loan)
+{
+    const struct piece *own = &locals.piece[0];
+
+    if (loan->list != NULL) {
+        change_list(loan->list, loan->copy, thread_pointer() + own->distance,
+                    own->size);
+        front_free(loan->copy);
+        loan->list = NULL;
+    }
+}
+
 // ---- their destructors
 
 struct front_destructor {

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/unchanged.h"
@@ -62,16 +61,6 @@ static tm_sem never;
 
 // ---- promises
 
-static long lock_promises(void)
-{
-    return tm_mutex_lock(&promises_mutex);
-}
-
-static long unlock_promises(void)
-{
-    return tm_mutex_unlock(&promises_mutex);
-}
-
 static int add_promise(void (*function)(void *), void *argument)
 {
     struct promise *promise = front_allocate(sizeof *promise);
@@ -79,10 +68,10 @@ static int add_promise(void (*function)(void *), void *argument)
     if (promise == NULL) {
         return -1;
     }
-    FRONT_1(lock_promises, 0);
+    front_lock(&promises_mutex);
     *promise = (struct promise){program.promises, function, argument};
     program.promises = promise;
-    FRONT_1(unlock_promises, 0);
+    front_unlock(&promises_mutex);
     return 0;
 }
 
@@ -90,12 +79,12 @@ static struct promise *take_promise(void)
 {
     struct promise *promise;
 
-    FRONT_1(lock_promises, 0);
+    front_lock(&promises_mutex);
     promise = program.promises;
     if (promise != NULL) {
         program.promises = promise->next;
     }
-    FRONT_1(unlock_promises, 0);
+    front_unlock(&promises_mutex);
     return promise;
 }
 
@@ -168,19 +157,8 @@ void tmf__exit(int status)
     abort();
 }
 
-FRONT(_Exit)
-void tmf__Exit(int status)
-{
-    FRONT_1(front_end, status);
-    abort();
-}
-
-FRONT(quick_exit)
-void tmf_quick_exit(int status)
-{
-    FRONT_1(front_end, status);
-    abort();
-}
+SAME(_Exit, _exit);
+SAME(quick_exit, _exit);
 
 void front_main_gone(void)
 {
@@ -201,22 +179,12 @@ static void *run_main(void *nothing)
     front_exit(tmf_main(program.argc, program.argv, environ));
 }
 
-static size_t main_stack_size(void)
-{
-    struct rlimit limit;
-
-    return getrlimit(RLIMIT_STACK, &limit) != 0 ||
-                   limit.rlim_cur == RLIM_INFINITY
-               ? FRONT_MAIN_STACK_SIZE
-               : limit.rlim_cur;
-}
-
 static void *begin_main(void *nothing)
 {
     struct front_thread thread = {.start = run_main, .is_main = 1};
 
     (void)nothing;
-    return front_run(&thread, main_stack_size(), front_thread_body);
+    return front_run(&thread, front_stack_limit(), front_thread_body);
 }
 
 static void copy_arguments(int argc, char **argv)
@@ -268,7 +236,7 @@ static void *begin_promises(void *nothing)
     struct front_thread thread = {.start = run_promises};
 
     (void)nothing;
-    return front_run(&thread, FRONT_STACK_SIZE, front_thread_body);
+    return front_run(&thread, 0, front_thread_body);
 }
 
 // Called by exit(), in thread 0, before the library leaves the cluster.

@@ -70,10 +70,10 @@ static int note_mapping(const struct mapping *made)
         return 0;
     }
     *mapping = *made;
-    FRONT_1(tm_mutex_lock, &mappings_mutex);
+    front_lock(&mappings_mutex);
     mapping->next = *bucket;
     *bucket = mapping;
-    FRONT_1(tm_mutex_unlock, &mappings_mutex);
+    front_unlock(&mappings_mutex);
     return 1;
 }
 
@@ -83,7 +83,7 @@ static struct mapping *take_part(const void *address, size_t size)
     struct mapping **place;
     struct mapping *mapping = NULL;
 
-    FRONT_1(tm_mutex_lock, &mappings_mutex);
+    front_lock(&mappings_mutex);
     place = find_mapping(address);
     if (place != NULL) {
         mapping = *place;
@@ -94,7 +94,7 @@ static struct mapping *take_part(const void *address, size_t size)
             mapping = NULL;
         }
     }
-    FRONT_1(tm_mutex_unlock, &mappings_mutex);
+    front_unlock(&mappings_mutex);
     return mapping;
 }
 
@@ -103,10 +103,10 @@ static int is_of_file(const void *address)
     struct mapping **place;
     int is_file;
 
-    FRONT_1(tm_mutex_lock, &mappings_mutex);
+    front_lock(&mappings_mutex);
     place = find_mapping(address);
     is_file = place != NULL && (*place)->is_file;
-    FRONT_1(tm_mutex_unlock, &mappings_mutex);
+    front_unlock(&mappings_mutex);
     return is_file;
 }
 
@@ -170,7 +170,7 @@ void *tmf_mmap(void *where, size_t size, int protection, int flags, int fd,
     }
     return mapping.to;
 }
-extern __typeof__(mmap64) tmf_mmap64 __attribute__((weak, alias("tmf_mmap")));
+SAME(mmap64, mmap);
 
 FRONT(munmap)
 int tmf_munmap(void *address, size_t size)

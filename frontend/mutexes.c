@@ -11,6 +11,16 @@
 #include <string.h>
 #include <time.h>
 
+tm_status front_lock(void *mutex)
+{
+    return (tm_status)FRONT_1(tm_mutex_lock, mutex);
+}
+
+void front_unlock(void *mutex)
+{
+    FRONT_1(tm_mutex_unlock, mutex);
+}
+
 static tm_mutex *name_of(const void *object)
 {
     return (tm_mutex *)(uintptr_t)object;

@@ -6,7 +6,7 @@
 // std::bad_alloc is thrown; it passes through here by the compiler's tables.
 #include "front.h"
 
-#define NAMED(name) __asm__(name) __attribute__((weak, visibility("default")))
+#define WEAK(name) NAMED(name) __attribute__((weak))
 
 extern void throw_no_memory(void) __asm__("_ZSt17__throw_bad_allocv")
     __attribute__((weak));
@@ -15,7 +15,7 @@ typedef void handler(void);
 
 static TM_SHARED handler *program_handler;
 
-handler *set_handler(handler *to) NAMED("tmf__ZSt15set_new_handlerPFvvE");
+handler *set_handler(handler *to) WEAK("tmf__ZSt15set_new_handlerPFvvE");
 handler *set_handler(handler *to)
 {
     handler *before = program_handler;
@@ -24,7 +24,7 @@ handler *set_handler(handler *to)
     return before;
 }
 
-handler *get_handler(void) NAMED("tmf__ZSt15get_new_handlerv");
+handler *get_handler(void) WEAK("tmf__ZSt15get_new_handlerv");
 handler *get_handler(void)
 {
     return program_handler;
@@ -49,45 +49,45 @@ static void *new_or_throw(size_t size, size_t alignment)
     return block;
 }
 
-void *new_object(size_t size) NAMED("_Znwm");
+void *new_object(size_t size) WEAK("_Znwm");
 void *new_object(size_t size)
 {
     return new_or_throw(size, 16);
 }
 
-void *new_array(size_t size) NAMED("_Znam");
+void *new_array(size_t size) WEAK("_Znam");
 void *new_array(size_t size)
 {
     return new_object(size);
 }
 
-void *new_aligned(size_t size, size_t alignment) NAMED("_ZnwmSt11align_val_t");
+void *new_aligned(size_t size, size_t alignment) WEAK("_ZnwmSt11align_val_t");
 void *new_aligned(size_t size, size_t alignment)
 {
     return new_or_throw(size, alignment);
 }
 
 void *new_aligned_array(size_t size, size_t alignment)
-    NAMED("_ZnamSt11align_val_t");
+    WEAK("_ZnamSt11align_val_t");
 void *new_aligned_array(size_t size, size_t alignment)
 {
     return new_aligned(size, alignment);
 }
 
-void delete_object(void *block) NAMED("_ZdlPv");
+void delete_object(void *block) WEAK("_ZdlPv");
 void delete_object(void *block)
 {
     front_free(block);
 }
 
-void delete_array(void *block) NAMED("_ZdaPv");
+void delete_array(void *block) WEAK("_ZdaPv");
 void delete_array(void *block)
 {
     delete_object(block);
 }
 
 void delete_aligned(void *block, size_t alignment)
-    NAMED("_ZdlPvSt11align_val_t");
+    WEAK("_ZdlPvSt11align_val_t");
 void delete_aligned(void *block, size_t alignment)
 {
     (void)alignment;
@@ -95,14 +95,14 @@ void delete_aligned(void *block, size_t alignment)
 }
 
 void delete_aligned_array(void *block, size_t alignment)
-    NAMED("_ZdaPvSt11align_val_t");
+    WEAK("_ZdaPvSt11align_val_t");
 void delete_aligned_array(void *block, size_t alignment)
 {
     delete_aligned(block, alignment);
 }
 
 #define SIZED(c_name, name)                                                    \
-    void c_name##_sized(void *block, size_t size) NAMED(name "Pvm");           \
+    void c_name##_sized(void *block, size_t size) WEAK(name "Pvm");            \
     void c_name##_sized(void *block, size_t size)                              \
     {                                                                          \
         (void)size;                                                            \
@@ -111,7 +111,7 @@ void delete_aligned_array(void *block, size_t alignment)
 
 #define SIZED_ALIGNED(c_name, name)                                            \
     void c_name##_sized(void *block, size_t size, size_t alignment)            \
-        NAMED(name "PvmSt11align_val_t");                                      \
+        WEAK(name "PvmSt11align_val_t");                                       \
     void c_name##_sized(void *block, size_t size, size_t alignment)            \
     {                                                                          \
         (void)size;                                                            \

@@ -6,7 +6,10 @@
 // part, and comes back there. Who meets a worksharing construct first sets it up: the k-th one
 // of a region is the same for all, since all pass them in one order. A region within a region
 // is run by who comes to it, alone. Tasks are run at once by who makes them, which the
-// standard allows.
+// standard allows. omp_*(): openmp_calls.c.
+//
+// Chunks of an ordered loop are numbered as they are taken. Who has one waits for its turn
+// where its ordered part begins, and at its end at the latest; then the turn is the next one's.
 //
 // A share of the ring is set up anew only when all threads have left the construct that had
 // it: who is RING constructs ahead of another waits for that one. A thread has left one when
@@ -14,6 +17,8 @@
 //
 // There is one team. A thread of the program's that begins a region while another's is being
 // run by the team runs it alone.
+#include "openmp.h"
+
 #include "front.h"
 
 #include <ctype.h>
@@ -30,8 +35,6 @@ enum { RING = 64 };
 
 typedef void region(void *data);
 
-enum schedule { STATIC = 1, DYNAMIC = 2, GUIDED = 3, AUTO = 4 };
-
 /** A loop, sections or a single that threads share out. */
 struct share {
     long number; // of the construct
@@ -41,18 +44,12 @@ struct share {
     unsigned long chunk;
     enum schedule kind;
     int is_down;
+    int is_unsigned;    // its variable
+    long n_taken;       // chunks of it, if it is ordered
+    long turn;          // which of them is in order now
     unsigned n_left;    // threads that have left it
     unsigned n_waiting; // threads that want its place
     void *copied;
-};
-
-/** What a thread of a team knows of itself, in its program stack. */
-struct member {
-    unsigned number;
-    unsigned n; // of the team
-    int is_in_region;
-    long n_shares;
-    struct share *share;
 };
 
 static TM_SHARED struct {
@@ -82,44 +79,19 @@ static tm_barrier inner;
 extern __typeof__(sysconf) tmf_sysconf;
 extern __typeof__(pthread_create) tmf_pthread_create;
 
-static long lock(void *mutex)
-{
-    return tm_mutex_lock(mutex);
-}
-
-static long unlock(void *mutex)
-{
-    return tm_mutex_unlock(mutex);
-}
-
 static long try_lock(void *mutex)
 {
     return tm_mutex_trylock(mutex) == TM_OK;
 }
 
-static long wait_for(void *cond, void *mutex)
+static void meet(tm_barrier *barrier)
 {
-    return tm_cond_wait(cond, mutex);
-}
-
-static long wake_all(void *cond)
-{
-    return tm_cond_broadcast(cond);
-}
-
-static long meet(void *barrier)
-{
-    return tm_barrier_wait(barrier);
-}
-
-static long set_count(void *barrier, unsigned n)
-{
-    return tm_barrier_init(barrier, n);
+    FRONT_1(tm_barrier_wait, barrier);
 }
 
 // ---- members: of a thread that is in no team, one that is made now
 
-static struct member *self(void)
+struct member *openmp_self(void)
 {
     struct front_thread *thread = front_thread();
 
@@ -131,6 +103,11 @@ static struct member *self(void)
         *thread->member = (struct member){.n = 1};
     }
     return thread->member;
+}
+
+static struct member *self(void)
+{
+    return openmp_self();
 }
 
 static void read_schedule(void)
@@ -185,11 +162,31 @@ static long read_settings(void)
     return 0;
 }
 
-static unsigned wanted_threads(void)
+unsigned openmp_wanted(void)
 {
     FRONT_1(read_settings, 0);
     return team.wanted > 0 ? team.wanted
                            : (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void openmp_want(unsigned n)
+{
+    FRONT_1(read_settings, 0);
+    team.wanted = n > 0 ? n : team.wanted;
+}
+
+void openmp_set_schedule(enum schedule kind, unsigned long chunk)
+{
+    FRONT_1(read_settings, 0);
+    team.kind = kind == AUTO ? STATIC : kind;
+    team.chunk = chunk;
+}
+
+enum schedule openmp_schedule(unsigned long *chunk)
+{
+    FRONT_1(read_settings, 0);
+    *chunk = team.chunk;
+    return team.kind;
 }
 
 static void run_part(struct member *member, region *function, void *data)
@@ -197,7 +194,8 @@ static void run_part(struct member *member, region *function, void *data)
     const struct member before = *member;
 
     member->n = team.n;
-    member->is_in_region = 1;
+    member->n_region = team.n;
+    member->level = 1;
     member->n_shares = 0;
     function(data);
     *member = before;
@@ -210,7 +208,7 @@ static void *work(void *argument)
 
     member->number = (unsigned)(long)argument;
     for (;;) {
-        FRONT_1(meet, &docks[dock]);
+        meet(&docks[dock]);
         if (team.dock != dock) { // there are to be more threads
             dock = team.dock;
             continue;
@@ -218,7 +216,7 @@ static void *work(void *argument)
         if (member->number < team.n) {
             run_part(member, team.function, team.data);
         }
-        FRONT_1(meet, &docks[dock]);
+        meet(&docks[dock]);
     }
     return NULL;
 }
@@ -247,10 +245,10 @@ static void widen_pool(unsigned n)
         return;
     }
     FRONT_1(read_settings, 0);
-    FRONT_2(set_count, &docks[1 - before], n);
+    FRONT_2(tm_barrier_init, &docks[1 - before], n);
     team.dock = 1 - before;
     if (team.n_pool > 1) {
-        FRONT_1(meet, &docks[before]);
+        meet(&docks[before]);
     }
     for (unsigned i = team.n_pool == 0 ? 1 : team.n_pool; i < n; i++) {
         create_worker(i);
@@ -276,7 +274,10 @@ static void run_alone(region *function, void *data,
     struct member *member = self();
     const struct member before = *member;
 
-    *member = (struct member){.n = 1, .is_in_region = before.is_in_region};
+    *member = (struct member){.number = before.number,
+                              .n = 1,
+                              .n_region = before.n_region,
+                              .level = before.level + 1};
     if (settings != NULL) {
         enter_share(member, settings);
     }
@@ -290,28 +291,32 @@ static void run_alone(region *function, void *data,
 // By the holder of pool_mutex, which is given back.
 static void run_team(region *function, void *data, unsigned n)
 {
+    struct front_locals_loan loan;
+
     widen_pool(n);
     team.n = n;
     team.function = function;
     team.data = data;
     memset(ring, 0, sizeof ring);
-    FRONT_2(set_count, &inner, n);
-    FRONT_1(meet, &docks[team.dock]);
+    FRONT_2(tm_barrier_init, &inner, n);
+    front_lend_locals(&loan, team.data);
+    meet(&docks[team.dock]);
     run_part(self(), function, data);
-    FRONT_1(meet, &docks[team.dock]);
-    FRONT_1(unlock, &pool_mutex);
+    meet(&docks[team.dock]);
+    front_end_locals(&loan);
+    front_unlock(&pool_mutex);
 }
 
 static int gets_team(unsigned n)
 {
-    return !self()->is_in_region && n > 1 && FRONT_1(try_lock, &pool_mutex);
+    return self()->n_region == 0 && n > 1 && FRONT_1(try_lock, &pool_mutex);
 }
 
 void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags);
 void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags)
 {
     (void)flags;
-    n = n == 0 ? wanted_threads() : n;
+    n = n == 0 ? openmp_wanted() : n;
     if (gets_team(n)) {
         run_team(function, data, n);
     } else {
@@ -322,9 +327,12 @@ void GOMP_parallel(region *function, void *data, unsigned n, unsigned flags)
 void GOMP_barrier(void);
 void GOMP_barrier(void)
 {
-    if (self()->n > 1) {
-        FRONT_1(meet, &inner);
+    struct member *member = self();
+
+    if (member->n > 1) {
+        meet(&inner);
     }
+    front_end_locals(&member->copied);
 }
 
 // ---- mutual exclusion
@@ -333,17 +341,23 @@ void GOMP_barrier(void)
     void name##_start parameters;                                              \
     void name##_start parameters                                               \
     {                                                                          \
-        FRONT_1(lock, mutex);                                                  \
+        front_lock(mutex);                                                     \
     }                                                                          \
     void name##_end parameters;                                                \
     void name##_end parameters                                                 \
     {                                                                          \
-        FRONT_1(unlock, mutex);                                                \
+        front_unlock(mutex);                                                   \
     }
 
 PAIR(GOMP_critical, (void), &critical_mutex)
 PAIR(GOMP_atomic, (void), &atomic_mutex)
 PAIR(GOMP_critical_name, (void **name), name)
+
+#define NOTHING(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+    }
 
 // ---- worksharing
 
@@ -359,7 +373,7 @@ static void leave_construct(struct member *member)
     struct share *share = member->share;
 
     if (++share->n_left == member->n && share->n_waiting > 0) {
-        FRONT_1(wake_all, &ring_cond[share - ring]);
+        FRONT_1(tm_cond_broadcast, &ring_cond[share - ring]);
     }
 }
 
@@ -379,10 +393,10 @@ static struct share *enter_share(struct member *member,
         return member->share;
     }
     share = &ring[number % RING];
-    FRONT_1(lock, &ring_mutex[number % RING]);
+    front_lock(&ring_mutex[number % RING]);
     while (share->number != number && !is_left(share, member->n)) {
         share->n_waiting++;
-        FRONT_2(wait_for, &ring_cond[number % RING],
+        FRONT_2(tm_cond_wait, &ring_cond[number % RING],
                 &ring_mutex[number % RING]);
     }
     if (share->number != number) {
@@ -395,7 +409,7 @@ static struct share *enter_share(struct member *member,
 static void unlock_share(struct member *member)
 {
     if (member->n > 1) {
-        FRONT_1(unlock, &ring_mutex[member->share - ring]);
+        front_unlock(&ring_mutex[member->share - ring]);
     }
 }
 
@@ -405,11 +419,15 @@ static unsigned long steps_left(const struct share *share)
         share->is_down ? share->next - share->end : share->end - share->next;
     unsigned long step = share->is_down ? 0 - share->step : share->step;
 
-    return (distance + step - 1) / step;
+    return (distance - 1) / step + 1;
 }
 
 static int is_over(const struct share *share)
 {
+    if (share->is_unsigned) {
+        return share->is_down ? share->next <= share->end
+                              : share->next >= share->end;
+    }
     return share->is_down ? (long)share->next <= (long)share->end
                           : (long)share->next >= (long)share->end;
 }
@@ -471,7 +489,7 @@ static bool next_chunk(unsigned long *first, unsigned long *end)
     bool has_one;
 
     if (member->n > 1) {
-        FRONT_1(lock, &ring_mutex[member->share - ring]);
+        front_lock(&ring_mutex[member->share - ring]);
     }
     has_one = take_chunk_or_leave(member, first, end);
     unlock_share(member);
@@ -497,6 +515,81 @@ static struct share loop_at_run_time(unsigned long start, unsigned long end,
     return loop_of(start, end, step, team.kind, team.chunk);
 }
 
+static struct share unsigned_loop(struct share loop, bool is_up)
+{
+    loop.is_unsigned = 1;
+    loop.is_down = !is_up;
+    return loop;
+}
+
+// ---- ordered
+
+static void wait_for_turn(const struct member *member)
+{
+    struct share *share = member->share;
+
+    while (share->turn != member->ticket) {
+        FRONT_2(tm_cond_wait, &ring_cond[share - ring],
+                &ring_mutex[share - ring]);
+    }
+}
+
+// With the loop's lock. A thread that has no chunk has no ticket.
+static bool take_ordered(struct member *member, unsigned long *first,
+                         unsigned long *end)
+{
+    bool has_one = take_chunk_or_leave(member, first, end);
+
+    member->ticket = member->share->n_taken;
+    member->share->n_taken += has_one;
+    return has_one;
+}
+
+static bool begin_ordered(const struct share *settings, unsigned long *first,
+                          unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    enter_share(member, settings);
+    has_one = take_ordered(member, first, end);
+    unlock_share(member);
+    return has_one;
+}
+
+static bool next_ordered(unsigned long *first, unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    if (member->n == 1) {
+        return take_chunk_or_leave(member, first, end);
+    }
+    front_lock(&ring_mutex[member->share - ring]);
+    wait_for_turn(member);
+    member->share->turn++;
+    FRONT_1(tm_cond_broadcast, &ring_cond[member->share - ring]);
+    has_one = take_ordered(member, first, end);
+    unlock_share(member);
+    return has_one;
+}
+
+void GOMP_ordered_start(void);
+void GOMP_ordered_start(void)
+{
+    struct member *member = self();
+
+    if (member->n > 1) {
+        front_lock(&ring_mutex[member->share - ring]);
+        wait_for_turn(member);
+        unlock_share(member);
+    }
+}
+
+NOTHING(GOMP_ordered_end)
+
+// ---- loops, as compilers call them
+
 // GOMP_parallel_loop_*(): the region begins with the loop's next chunk.
 static void enter_first_loop(void *data)
 {
@@ -511,7 +604,7 @@ static void enter_first_loop(void *data)
 static void run_loop(region *function, void *data, unsigned n,
                      struct share settings)
 {
-    n = n == 0 ? wanted_threads() : n;
+    n = n == 0 ? openmp_wanted() : n;
     if (!gets_team(n)) {
         run_alone(function, data, &settings);
         return;
@@ -521,33 +614,49 @@ static void run_loop(region *function, void *data, unsigned n,
     run_team(enter_first_loop, data, n);
 }
 
-#define LOOP_FUNCTIONS(name, extra, arguments, settings)                       \
-    bool GOMP_loop_##name##_start(long start, long end, long step extra,       \
-                                  long *first, long *last);                    \
-    bool GOMP_loop_##name##_start(long start, long end, long step extra,       \
-                                  long *first, long *last)                     \
+// Parameters that not all of them have.
+#define NO_MORE()
+#define WITH_UP() bool up,
+#define WITH_CHUNK() , long chunk
+
+// Of a loop over numbers of a type: what begins it, and what goes on.
+#define START_AND_NEXT(prefix, name, type, up, extra, begin, go_on, settings)  \
+    bool prefix##name##_start(up() type start, type end, type step extra(),    \
+                              type *first, type *last);                        \
+    bool prefix##name##_start(up() type start, type end, type step extra(),    \
+                              type *first, type *last)                         \
     {                                                                          \
         const struct share share = settings;                                   \
-        return begin_loop(&share, (unsigned long *)first,                      \
-                          (unsigned long *)last);                              \
+        return begin(&share, (unsigned long *)first, (unsigned long *)last);   \
     }                                                                          \
-    bool GOMP_loop_##name##_next(long *first, long *last);                     \
-    bool GOMP_loop_##name##_next(long *first, long *last)                      \
+    bool prefix##name##_next(type *first, type *last);                         \
+    bool prefix##name##_next(type *first, type *last)                          \
     {                                                                          \
-        return next_chunk((unsigned long *)first, (unsigned long *)last);      \
-    }                                                                          \
+        return go_on((unsigned long *)first, (unsigned long *)last);           \
+    }
+
+#define LOOP_FUNCTIONS(name, extra, settings)                                  \
+    START_AND_NEXT(GOMP_loop_, name, long, NO_MORE, extra, begin_loop,         \
+                   next_chunk, settings)                                       \
+    START_AND_NEXT(GOMP_loop_ull_, name, ulong, WITH_UP, extra, begin_loop,    \
+                   next_chunk, unsigned_loop(settings, up))                    \
     void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
-                                   long start, long end, long step extra,      \
+                                   long start, long end, long step extra(),    \
                                    unsigned flags);                            \
     void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
-                                   long start, long end, long step extra,      \
+                                   long start, long end, long step extra(),    \
                                    unsigned flags)                             \
     {                                                                          \
         (void)flags;                                                           \
         run_loop(function, data, n, settings);                                 \
     }
 
-#define COMMA ,
+#define ORDERED_FUNCTIONS(name, extra, settings)                               \
+    START_AND_NEXT(GOMP_loop_ordered_, name, long, NO_MORE, extra,             \
+                   begin_ordered, next_ordered, settings)                      \
+    START_AND_NEXT(GOMP_loop_ull_ordered_, name, ulong, WITH_UP, extra,        \
+                   begin_ordered, next_ordered, unsigned_loop(settings, up))
+
 #define OF(kind)                                                               \
     loop_of((unsigned long)start, (unsigned long)end, (unsigned long)step,     \
             kind, (unsigned long)chunk)
@@ -555,20 +664,21 @@ static void run_loop(region *function, void *data, unsigned n,
     loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
                      (unsigned long)step)
 
-LOOP_FUNCTIONS(static, COMMA long chunk, chunk, OF(STATIC))
-LOOP_FUNCTIONS(dynamic, COMMA long chunk, chunk, OF(DYNAMIC))
-LOOP_FUNCTIONS(guided, COMMA long chunk, chunk, OF(GUIDED))
-LOOP_FUNCTIONS(nonmonotonic_dynamic, COMMA long chunk, chunk, OF(DYNAMIC))
-LOOP_FUNCTIONS(nonmonotonic_guided, COMMA long chunk, chunk, OF(GUIDED))
-LOOP_FUNCTIONS(runtime, , , OF_RUN_TIME)
-LOOP_FUNCTIONS(nonmonotonic_runtime, , , OF_RUN_TIME)
-LOOP_FUNCTIONS(maybe_nonmonotonic_runtime, , , OF_RUN_TIME)
+LOOP_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
+LOOP_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
+LOOP_FUNCTIONS(guided, WITH_CHUNK, OF(GUIDED))
+LOOP_FUNCTIONS(nonmonotonic_dynamic, WITH_CHUNK, OF(DYNAMIC))
+LOOP_FUNCTIONS(nonmonotonic_guided, WITH_CHUNK, OF(GUIDED))
+LOOP_FUNCTIONS(runtime, NO_MORE, OF_RUN_TIME)
+LOOP_FUNCTIONS(nonmonotonic_runtime, NO_MORE, OF_RUN_TIME)
+LOOP_FUNCTIONS(maybe_nonmonotonic_runtime, NO_MORE, OF_RUN_TIME)
+ORDERED_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
+ORDERED_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
+ORDERED_FUNCTIONS(guided, WITH_CHUNK, OF(GUIDED))
+ORDERED_FUNCTIONS(runtime, NO_MORE, OF_RUN_TIME)
 
 // A share of a thread's own is used again by its next construct.
-void GOMP_loop_end_nowait(void);
-void GOMP_loop_end_nowait(void)
-{
-}
+NOTHING(GOMP_loop_end_nowait)
 
 void GOMP_loop_end(void);
 void GOMP_loop_end(void)
@@ -612,10 +722,7 @@ void GOMP_sections_end(void)
     GOMP_barrier();
 }
 
-void GOMP_sections_end_nowait(void);
-void GOMP_sections_end_nowait(void)
-{
-}
+NOTHING(GOMP_sections_end_nowait)
 
 // ---- single: left at once by all. What is copied is there until the barrier at its end.
 
@@ -648,8 +755,13 @@ void *GOMP_single_copy_start(void)
 void GOMP_single_copy_end(void *data);
 void GOMP_single_copy_end(void *data)
 {
-    self()->share->copied = data;
-    GOMP_barrier();
+    struct member *member = self();
+
+    member->share->copied = data;
+    if (member->n > 1) {
+        front_lend_locals(&member->copied, data);
+        meet(&inner); // the loan ends at the next one
+    }
 }
 
 // ---- tasks
@@ -660,10 +772,14 @@ static void run_task(region *function, void *data, copy_function *copy,
                      long size, long alignment)
 {
     char room[size + alignment];
-    char *own = (char *)(((uintptr_t)room + (uintptr_t)alignment - 1) /
-                         (uintptr_t)alignment * (uintptr_t)alignment);
+    const uintptr_t align = (uintptr_t)alignment;
+    char *own = &room[(align - (uintptr_t)&room[0] % align) % align];
 
-    copy(own, data);
+    if (copy != NULL) {
+        copy(own, data);
+    } else {
+        memcpy(own, data, (size_t)size);
+    }
     function(own);
 }
 
@@ -686,126 +802,86 @@ void GOMP_task(region *function, void *data, copy_function *copy, long size,
     }
 }
 
-#define NOTHING(name)                                                          \
-    void name(void);                                                           \
-    void name(void)                                                            \
-    {                                                                          \
+enum { TASKS_GO_UP = 1 << 8, TASKS_HAVE_SIZE = 1 << 9 };
+
+/** What a task of a loop is given begins with this. */
+struct task_range {
+    unsigned long first;
+    unsigned long end;
+};
+
+// So many tasks of so many steps each, the first `more` of one more.
+static void run_tasks(region *function, struct task_range *given,
+                      copy_function *copy, long size, long alignment,
+                      unsigned long step, unsigned long n_steps,
+                      unsigned long n_tasks)
+{
+    const unsigned long more = n_steps % n_tasks;
+    const struct task_range before = *given;
+    unsigned long first = before.first;
+
+    for (unsigned long i = 0; i < n_tasks; i++) {
+        unsigned long n = n_steps / n_tasks + (i < more);
+
+        *given = (struct task_range){first, first + n * step};
+        run_task(function, given, copy, size, alignment);
+        first += n * step;
     }
+    *given = before;
+}
+
+static unsigned long count_tasks(unsigned flags, unsigned long wanted,
+                                 unsigned long n_steps)
+{
+    unsigned long n = wanted;
+
+    if ((flags & TASKS_HAVE_SIZE) != 0) {
+        n = n_steps / wanted;
+    } else if (wanted == 0) {
+        n = self()->n;
+    }
+    return n == 0 ? 1 : n > n_steps ? n_steps : n;
+}
+
+#define TASKLOOP(name, type, is_up)                                            \
+    void name(region *function, void *data, copy_function *copy, long size,    \
+              long alignment, unsigned flags, unsigned long wanted,            \
+              int priority, type start, type end, type step);                  \
+    void name(region *function, void *data, copy_function *copy, long size,    \
+              long alignment, unsigned flags, unsigned long wanted,            \
+              int priority, type start, type end, type step)                   \
+    {                                                                          \
+        struct task_range *given = data;                                       \
+        unsigned long n;                                                       \
+                                                                               \
+        (void)priority;                                                        \
+        if (is_up ? start >= end : start <= end) {                             \
+            return;                                                            \
+        }                                                                      \
+        n = is_up ? ((ulong)end - (ulong)start - 1) / (ulong)step + 1          \
+                  : ((ulong)start - (ulong)end - 1) / (0 - (ulong)step) + 1;   \
+        given->first = (ulong)start;                                           \
+        run_tasks(function, given, copy, size, alignment, (ulong)step, n,      \
+                  count_tasks(flags, wanted, n));                              \
+    }
+
+TASKLOOP(GOMP_taskloop, long, step > 0)
+TASKLOOP(GOMP_taskloop_ull, ulong, (flags & TASKS_GO_UP) != 0)
 
 NOTHING(GOMP_taskwait)
 NOTHING(GOMP_taskyield)
 NOTHING(GOMP_taskgroup_start)
 NOTHING(GOMP_taskgroup_end)
 
-// ---- omp_*()
+// ---- teams of the host: one
 
-#define ANSWER(type, name, value)                                              \
-    type name(void);                                                           \
-    type name(void)                                                            \
-    {                                                                          \
-        return value;                                                          \
-    }
-
-#define SETTING(name)                                                          \
-    void name(int value);                                                      \
-    void name(int value)                                                       \
-    {                                                                          \
-        (void)value;                                                           \
-    }
-
-ANSWER(int, omp_get_thread_num, self()->n > 1 ? (int)self()->number : 0)
-ANSWER(int, omp_get_num_threads, (int)self()->n)
-ANSWER(int, omp_get_max_threads, (int)wanted_threads())
-ANSWER(int, omp_in_parallel, self()->n > 1)
-ANSWER(int, omp_get_num_procs, (int)tmf_sysconf(_SC_NPROCESSORS_ONLN))
-ANSWER(int, omp_get_level, self()->is_in_region)
-ANSWER(int, omp_get_active_level, self()->n > 1)
-ANSWER(int, omp_get_thread_limit, 32000)
-ANSWER(int, omp_get_nested, 0)
-ANSWER(int, omp_get_dynamic, 0)
-ANSWER(int, omp_get_max_active_levels, 1)
-ANSWER(int, omp_get_cancellation, 0)
-ANSWER(int, omp_get_num_devices, 0)
-ANSWER(int, omp_is_initial_device, 1)
-ANSWER(int, omp_in_final, 1)
-ANSWER(double, omp_get_wtick, 1e-9)
-SETTING(omp_set_nested)
-SETTING(omp_set_dynamic)
-SETTING(omp_set_max_active_levels)
-
-double omp_get_wtime(void);
-double omp_get_wtime(void)
+void GOMP_teams_reg(region *function, void *data, unsigned n, unsigned limit,
+                    unsigned flags);
+void GOMP_teams_reg(region *function, void *data, unsigned n, unsigned limit,
+                    unsigned flags)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-void omp_set_num_threads(int n);
-void omp_set_num_threads(int n)
-{
-    FRONT_1(read_settings, 0);
-    team.wanted = n > 0 ? (unsigned)n : team.wanted;
-}
-
-void omp_set_schedule(int kind, int chunk);
-void omp_set_schedule(int kind, int chunk)
-{
-    FRONT_1(read_settings, 0);
-    kind &= 7;
-    team.kind = kind == AUTO ? STATIC : (enum schedule)kind;
-    team.chunk = chunk > 0 ? (unsigned long)chunk : 0;
-}
-
-void omp_get_schedule(int *kind, int *chunk);
-void omp_get_schedule(int *kind, int *chunk)
-{
-    FRONT_1(read_settings, 0);
-    *kind = (int)team.kind;
-    *chunk = (int)team.chunk;
-}
-
-// Locks: mutexes by their address. Those that nest keep their depth beside them.
-struct nest_lock {
-    int count;
-    int reserved;
-    void *owner;
-};
-
-#define LOCK_FUNCTION(name, action)                                            \
-    void name(void *object);                                                   \
-    void name(void *object)                                                    \
-    {                                                                          \
-        action;                                                                \
-    }
-
-LOCK_FUNCTION(omp_init_lock, (void)object)
-LOCK_FUNCTION(omp_destroy_lock, (void)object)
-LOCK_FUNCTION(omp_set_lock, FRONT_1(lock, object))
-LOCK_FUNCTION(omp_unset_lock, FRONT_1(unlock, object))
-LOCK_FUNCTION(omp_init_nest_lock, memset(object, 0, sizeof(struct nest_lock)))
-LOCK_FUNCTION(omp_destroy_nest_lock, (void)object)
-
-int omp_test_lock(void *object);
-int omp_test_lock(void *object)
-{
-    return (int)FRONT_1(try_lock, object);
-}
-
-void omp_set_nest_lock(struct nest_lock *object);
-void omp_set_nest_lock(struct nest_lock *object)
-{
-    if (FRONT_1(lock, object) == TM_OK) {
-        object->count = 0;
-    }
-    object->count++; // else it is held by the caller
-}
-
-void omp_unset_nest_lock(struct nest_lock *object);
-void omp_unset_nest_lock(struct nest_lock *object)
-{
-    if (--object->count == 0) {
-        FRONT_1(unlock, object);
-    }
+    (void)n;
+    (void)limit;
+    (void)flags;
+    function(data);
 }

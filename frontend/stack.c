@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "runtime/unchanged.h"
 
@@ -26,6 +27,7 @@ enum { PAGE = 4096, GUARD = 64 * PAGE, KEPT_MAX = 64 };
 static struct {
     pthread_mutex_t mutex;
     unsigned n;
+    unsigned n_full; // threads that have a full stack without asking for it
     struct kept {
         char *low;
         size_t size;
@@ -160,37 +162,107 @@ static char *take_stack(size_t size)
                                        .protocol = TM_SEQUENTIAL};
     char *low = take_kept(size);
 
-    if (low == NULL) {
-        low = tm_alloc(GUARD + size, &attr);
+    return low != NULL ? low : tm_alloc(GUARD + size, &attr);
+}
+
+size_t front_stack_limit(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_STACK, &limit) != 0 ||
+                   limit.rlim_cur == RLIM_INFINITY
+               ? FRONT_STACK_MOST
+               : limit.rlim_cur;
+}
+
+// Of a thread that names none. Those of full size may take a quarter of the address space,
+// each node's as much of it; when there are more threads, others get the least.
+static size_t usual_size(void)
+{
+    const size_t limit = front_stack_limit();
+    const size_t full = limit > FRONT_STACK_MOST ? FRONT_STACK_MOST : limit;
+    const size_t space =
+        (size_t)(front_program.blocks_high - front_program.blocks_low);
+    int has_room;
+
+    if (full <= FRONT_STACK_LEAST) {
+        return FRONT_STACK_LEAST;
     }
-    if (low == NULL) {
-        front_fatal("no memory for a stack of %zu bytes", size);
+    pthread_mutex_lock(&kept.mutex);
+    has_room = kept.n_full < space / 4 / tm_node_count() / full;
+    kept.n_full += (unsigned)has_room;
+    pthread_mutex_unlock(&kept.mutex);
+    return has_room ? full : FRONT_STACK_LEAST;
+}
+
+static void forget_full_size(void)
+{
+    pthread_mutex_lock(&kept.mutex);
+    kept.n_full -= kept.n_full > 0; // it may have come from another node
+    pthread_mutex_unlock(&kept.mutex);
+}
+
+// @param size  0: none is named
+static void give_stack(struct front_thread *thread, size_t size)
+{
+    const size_t wanted = size == 0 ? usual_size() : size;
+
+    thread->has_full_size = size == 0 && wanted > FRONT_STACK_LEAST;
+    thread->stack_size = (wanted + PAGE - 1) / PAGE * PAGE;
+    thread->stack = take_stack(thread->stack_size);
+    if (thread->stack == NULL) {
+        front_fatal("no memory for a stack of %zu bytes: see --space",
+                    thread->stack_size);
     }
-    return low;
+}
+
+// A thread with variables of its own stays on its node: they may be large, and are private
+// memory. Others have some words of the C++ library's, on the stack that moves with them.
+static char *room_for_locals(char *on_stack)
+{
+    char *room = front_has_locals() ? malloc(front_locals_size()) : on_stack;
+
+    if (room == NULL) {
+        front_fatal("no memory for thread-local variables");
+    }
+    return room;
 }
 
 void *front_run(struct front_thread *thread, size_t stack_size,
                 void *(*function)(struct front_thread *))
 {
-    char locals[front_locals_size()];
+    char locals[front_has_locals() ? 1 : front_locals_size()];
     void *result;
 
-    thread->stack_size = (stack_size + PAGE - 1) / PAGE * PAGE;
-    thread->stack = take_stack(thread->stack_size);
-    thread->locals = locals;
+    give_stack(thread, stack_size);
+    thread->locals = room_for_locals(locals);
     if (teamster_set_front(thread) != TM_OK) {
         front_fatal("no memory for a thread");
     }
     front_locals_begin();
     result = front_switch(&thread->private_sp,
-                          thread->stack + GUARD + thread->stack_size - 64,
-                          function, thread);
+                          front_stack_end(thread) - FRONT_STACK_TOP, function,
+                          thread);
     (void)!teamster_set_front(NULL);
     return result;
 }
 
+char *front_stack_end(const struct front_thread *thread)
+{
+    return thread->stack + GUARD + thread->stack_size;
+}
+
 void front_leave_stack(struct front_thread *thread)
 {
+    if (front_has_locals()) {
+        char *room = thread->locals;
+
+        thread->locals = NULL;
+        free(room);
+    }
+    if (thread->has_full_size) {
+        forget_full_size();
+    }
     if (!keep_stack(thread->stack, thread->stack_size)) {
         (void)!tm_free(thread->stack);
     }

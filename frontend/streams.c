@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What the C++ library calls for std::cout, std::cin and their like. It calls the C library by
-// name, and nobody renames that: so these functions have the names themselves. Called in the
-// program's context they do as the program's own calls do (files.c); called by anybody else they
-// are those that would be called without them.
+// name, and nobody renames that: so these functions have the names themselves, and every program
+// is linked with them (cli/cc.c). Called in the program's context they do as the program's own
+// calls do (stdio.c, descriptors.c); called by anybody else they are those that would be called
+// without them.
 #include "front.h"
 
 #include <dlfcn.h>

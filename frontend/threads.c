@@ -5,6 +5,10 @@
 // Attributes: stack size and detached state count; scheduling, processors and guard sizes
 // mean nothing here. Cleanup handlers are those of C: the compiler's frames hold them, and
 // the C library's functions, which would keep their list in the kernel thread, are replaced.
+//
+// pthread_exit() unwinds the stack frame by frame, as the C library does: C++ destructors are
+// called, and C's handlers where their frame is left. Whoever needs no unwinder (C) has none;
+// then the handlers are called one after the other.
 #include "front.h"
 
 #include <errno.h>
@@ -13,6 +17,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unwind.h>
 
 #include "runtime/unchanged.h"
 
@@ -75,20 +80,21 @@ static _Noreturn void end_calling_thread(void *result)
 
 // ---- creation
 
-// One of no size has the system's; set to that, it would be another.
+// Attributes of no size have the system's; set to that, they would be others.
+// @return 0: none is named
 static size_t stack_size_of(const pthread_attr_t *attr)
 {
     pthread_attr_t set;
     size_t size = 0;
 
     if (attr == NULL || pthread_attr_getstacksize(attr, &size) != 0) {
-        return FRONT_STACK_SIZE;
+        return 0;
     }
     set = *attr;
     return pthread_attr_setstacksize(&set, size) == 0 &&
                    memcmp(&set, attr, sizeof set) == 0
                ? size
-               : FRONT_STACK_SIZE;
+               : 0;
 }
 
 static int is_detached(const pthread_attr_t *attr)
@@ -225,16 +231,66 @@ void tmf___pthread_unregister_cancel(__pthread_unwind_buf_t *buffer)
 }
 
 // The newest handler is called by what its frame goes on with; then the next.
+static _Noreturn void call_newest(struct front_thread *thread)
+{
+    struct front_cleanup *newest = thread->cleanups;
+
+    thread->cleanups = *place_of_next(newest);
+    longjmp(&newest->state, 1);
+}
+
+extern __typeof__(_Unwind_ForcedUnwind) _Unwind_ForcedUnwind
+    __attribute__((weak));
+extern __typeof__(_Unwind_GetCFA) _Unwind_GetCFA __attribute__((weak));
+
+static void end_by_catch(_Unwind_Reason_Code reason,
+                         struct _Unwind_Exception *exception)
+{
+    (void)reason;
+    (void)exception;
+    front_fatal("pthread_exit(): what catch (...) catches must be thrown on");
+}
+
+// Before each frame is left. The last one is front_thread_body()'s.
+static _Unwind_Reason_Code stop_at_end(int version, _Unwind_Action actions,
+                                       _Unwind_Exception_Class class,
+                                       struct _Unwind_Exception *exception,
+                                       struct _Unwind_Context *context,
+                                       void *unused)
+{
+    struct front_thread *thread = front_thread();
+    const char *frame_end = (const char *)_Unwind_GetCFA(context);
+
+    (void)version;
+    (void)class;
+    (void)unused;
+    if (thread->cleanups != NULL && (char *)thread->cleanups < frame_end) {
+        front_free(exception);
+        call_newest(thread);
+    }
+    if ((actions & _UA_END_OF_STACK) != 0 ||
+        frame_end >= front_stack_end(thread) - FRONT_STACK_TOP) {
+        front_free(exception);
+        end_calling_thread(thread->result);
+    }
+    return _URC_NO_REASON;
+}
+
 static _Noreturn void unwind_all(void)
 {
     struct front_thread *thread = front_thread();
-    struct front_cleanup *newest = thread->cleanups;
+    struct _Unwind_Exception *exception =
+        _Unwind_ForcedUnwind == NULL ? NULL : front_allocate(sizeof *exception);
 
-    if (newest == NULL) {
-        end_calling_thread(thread->result);
+    if (exception != NULL) {
+        memset(exception, 0, sizeof *exception);
+        exception->exception_cleanup = end_by_catch;
+        _Unwind_ForcedUnwind(exception, stop_at_end, NULL);
     }
-    thread->cleanups = *place_of_next(newest);
-    longjmp(&newest->state, 1);
+    if (thread->cleanups != NULL) {
+        call_newest(thread);
+    }
+    end_calling_thread(thread->result);
 }
 
 void tmf___pthread_unwind_next(__pthread_unwind_buf_t *buffer)

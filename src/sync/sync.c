@@ -22,7 +22,7 @@
 #include "sync/barrier_priv.h"
 #include "sync/lock_priv.h"
 
-enum { LOCKS_KEPT = 32768 };
+enum { LOCKS_KEPT = 1 << 19 }; // of some 300 bytes
 
 struct handler {
     receive_fn *receive;

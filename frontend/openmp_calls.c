@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// OpenMP's library: omp_*(), as C and as Fortran have them. Fortran's names end with an
+// underscore, and what they are given is given by address: with `_8_`, of 8 bytes.
+#include "openmp.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+extern __typeof__(sysconf) tmf_sysconf;
+extern __typeof__(pthread_self) tmf_pthread_self;
+
+// ---- questions
+
+#define ANSWER(type, name, value)                                              \
+    type name(void);                                                           \
+    type name(void)                                                            \
+    {                                                                          \
+        return value;                                                          \
+    }                                                                          \
+    type name##_(void) __attribute__((alias(#name)));
+
+#define ANSWER_OF(name, value)                                                 \
+    int name(int asked);                                                       \
+    int name(int asked)                                                        \
+    {                                                                          \
+        return value;                                                          \
+    }                                                                          \
+    int name##_(const int *asked);                                             \
+    int name##_(const int *asked)                                              \
+    {                                                                          \
+        return name(*asked);                                                   \
+    }                                                                          \
+    int name##_8_(const int64_t *asked);                                       \
+    int name##_8_(const int64_t *asked)                                        \
+    {                                                                          \
+        return name((int)*asked);                                              \
+    }
+
+static int own_number(void)
+{
+    const struct member *member = openmp_self();
+
+    return member->n > 1 ? (int)member->number : 0;
+}
+
+static double read_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// A region within a team's has one thread; so have those around it.
+static int is_team(const struct member *member, int level)
+{
+    return member->n_region > 0 && level == 1;
+}
+
+static int team_size(int level)
+{
+    const struct member *member = openmp_self();
+
+    if (level < 0 || level > member->level) {
+        return -1;
+    }
+    return is_team(member, level) ? (int)member->n_region : 1;
+}
+
+static int ancestor(int level)
+{
+    const struct member *member = openmp_self();
+
+    if (level < 0 || level > member->level) {
+        return -1;
+    }
+    return is_team(member, level) ? (int)member->number : 0;
+}
+
+ANSWER(int, omp_get_thread_num, own_number())
+ANSWER(int, omp_get_num_threads, (int)openmp_self()->n)
+ANSWER(int, omp_get_max_threads, (int)openmp_wanted())
+ANSWER(int, omp_in_parallel, openmp_self()->n_region > 0)
+ANSWER(int, omp_get_num_procs, (int)tmf_sysconf(_SC_NPROCESSORS_ONLN))
+ANSWER(int, omp_get_level, openmp_self()->level)
+ANSWER(int, omp_get_active_level, openmp_self()->n_region > 0)
+ANSWER(int, omp_get_thread_limit, 32000)
+ANSWER(int, omp_get_nested, 0)
+ANSWER(int, omp_get_dynamic, 0)
+ANSWER(int, omp_get_max_active_levels, 1)
+ANSWER(int, omp_get_supported_active_levels, 1)
+ANSWER(int, omp_get_cancellation, 0)
+ANSWER(int, omp_get_proc_bind, 0)
+ANSWER(int, omp_get_num_places, 0)
+ANSWER(int, omp_get_place_num, -1)
+ANSWER(int, omp_get_partition_num_places, 0)
+ANSWER(int, omp_get_num_devices, 0)
+ANSWER(int, omp_get_default_device, 0)
+ANSWER(int, omp_get_initial_device, 0)
+ANSWER(int, omp_is_initial_device, 1)
+ANSWER(int, omp_get_num_teams, 1)
+ANSWER(int, omp_get_team_num, 0)
+ANSWER(int, omp_get_max_task_priority, 0)
+ANSWER(int, omp_in_final, 1)
+ANSWER(double, omp_get_wtick, 1e-9)
+ANSWER(double, omp_get_wtime, read_clock())
+ANSWER_OF(omp_get_team_size, team_size(asked))
+ANSWER_OF(omp_get_ancestor_thread_num, ancestor(asked))
+
+// ---- settings
+
+#define SETTING(name, action)                                                  \
+    void name(int value);                                                      \
+    void name(int value)                                                       \
+    {                                                                          \
+        action;                                                                \
+    }                                                                          \
+    void name##_(const int *value);                                            \
+    void name##_(const int *value)                                             \
+    {                                                                          \
+        name(*value);                                                          \
+    }                                                                          \
+    void name##_8_(const int64_t *value);                                      \
+    void name##_8_(const int64_t *value)                                       \
+    {                                                                          \
+        name((int)*value);                                                     \
+    }
+
+SETTING(omp_set_num_threads, openmp_want(value > 0 ? (unsigned)value : 0))
+SETTING(omp_set_nested, (void)value)
+SETTING(omp_set_dynamic, (void)value)
+SETTING(omp_set_max_active_levels, (void)value)
+SETTING(omp_set_default_device, (void)value)
+
+void omp_set_schedule(int kind, int chunk);
+void omp_set_schedule(int kind, int chunk)
+{
+    openmp_set_schedule((enum schedule)(kind & 7),
+                        chunk > 0 ? (unsigned long)chunk : 0);
+}
+
+void omp_set_schedule_(const int *kind, const int *chunk);
+void omp_set_schedule_(const int *kind, const int *chunk)
+{
+    omp_set_schedule(*kind, *chunk);
+}
+
+void omp_set_schedule_8_(const int *kind, const int64_t *chunk);
+void omp_set_schedule_8_(const int *kind, const int64_t *chunk)
+{
+    omp_set_schedule(*kind, (int)*chunk);
+}
+
+void omp_get_schedule(int *kind, int *chunk);
+void omp_get_schedule(int *kind, int *chunk)
+{
+    unsigned long own;
+
+    *kind = (int)openmp_schedule(&own);
+    *chunk = (int)own;
+}
+
+void omp_get_schedule_(int *kind, int *chunk)
+    __attribute__((alias("omp_get_schedule")));
+
+void omp_get_schedule_8_(int *kind, int64_t *chunk);
+void omp_get_schedule_8_(int *kind, int64_t *chunk)
+{
+    unsigned long own;
+
+    *kind = (int)openmp_schedule(&own);
+    *chunk = (int64_t)own;
+}
+
+// ---- locks: mutexes by their address. Those that nest keep their depth and their holder
+// there: 8 bytes, since Fortran has no more
+
+struct nest_lock {
+    int count;
+    unsigned holder; // the low half of its number
+};
+
+#define LOCK_FUNCTION(type, name, action)                                      \
+    type name(void *object);                                                   \
+    type name(void *object)                                                    \
+    {                                                                          \
+        action;                                                                \
+    }                                                                          \
+    type name##_(void *object) __attribute__((alias(#name)));
+
+#define HINTED_LOCK(name)                                                      \
+    void name##_with_hint(void *object, int hint);                             \
+    void name##_with_hint(void *object, int hint)                              \
+    {                                                                          \
+        (void)hint;                                                            \
+        name(object);                                                          \
+    }                                                                          \
+    void name##_with_hint_(void *object, const int *hint);                     \
+    void name##_with_hint_(void *object, const int *hint)                      \
+    {                                                                          \
+        (void)hint;                                                            \
+        name(object);                                                          \
+    }
+
+static long try_lock(void *mutex)
+{
+    return tm_mutex_trylock(mutex);
+}
+
+// Others cannot make it the caller's while the caller does not hold it.
+static int is_own(const struct nest_lock *lock)
+{
+    return lock->count > 0 && lock->holder == (unsigned)tmf_pthread_self();
+}
+
+static int enter_nest(struct nest_lock *lock, int is_taken)
+{
+    if (is_taken) {
+        *lock = (struct nest_lock){0, (unsigned)tmf_pthread_self()};
+    }
+    return ++lock->count;
+}
+
+static void take_nest(struct nest_lock *lock)
+{
+    enter_nest(lock, !is_own(lock) && front_lock(lock) == TM_OK);
+}
+
+static int try_nest(struct nest_lock *lock)
+{
+    if (is_own(lock)) {
+        return enter_nest(lock, 0);
+    }
+    return FRONT_1(try_lock, lock) == TM_OK ? enter_nest(lock, 1) : 0;
+}
+
+static void leave_nest(struct nest_lock *lock)
+{
+    if (--lock->count == 0) {
+        front_unlock(lock);
+    }
+}
+
+LOCK_FUNCTION(void, omp_init_lock, (void)object)
+LOCK_FUNCTION(void, omp_destroy_lock, (void)object)
+LOCK_FUNCTION(void, omp_set_lock, front_lock(object))
+LOCK_FUNCTION(void, omp_unset_lock, front_unlock(object))
+LOCK_FUNCTION(int, omp_test_lock, return FRONT_1(try_lock, object) == TM_OK)
+LOCK_FUNCTION(void, omp_init_nest_lock,
+              memset(object, 0, sizeof(struct nest_lock)))
+LOCK_FUNCTION(void, omp_destroy_nest_lock, (void)object)
+LOCK_FUNCTION(void, omp_set_nest_lock, take_nest(object))
+LOCK_FUNCTION(void, omp_unset_nest_lock, leave_nest(object))
+LOCK_FUNCTION(int, omp_test_nest_lock, return try_nest(object))
+HINTED_LOCK(omp_init_lock)
+HINTED_LOCK(omp_init_nest_lock)
