@@ -19,6 +19,7 @@ static const struct {
     {"plan", command_plan, plan_print_help},
     {"simulate", command_simulate, simulate_print_help},
     {"report", command_report, report_print_help},
+    {"ckpt", command_ckpt, ckpt_print_help},
     {"info", command_info, info_print_help},
     {"ps", command_ps, ps_print_help},
     {"top", command_top, top_print_help},
@@ -52,6 +53,7 @@ static void print_help(void)
         "  plan    repeat a decision of a run, or ask what if\n"
         "  simulate  run a profile again, in virtual time, on any cluster\n"
         "  report  a page of where a run's time went, or compare two runs\n"
+        "  ckpt    show the checkpoints that a run has written\n"
         "  info    show what Teamster finds on this machine, and its limits\n"
         "  demo    see it at work, in less than a minute\n"
         "  cc      compile a program not written for Teamster; c++, fc: in "
@@ -127,8 +129,8 @@ static int refuse(const char *word)
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
         fprintf(stderr, "; the commands are run, ps, top, attach, add, "
-                        "remove, plan, simulate, report, info, demo, cc, "
-                        "c++ and fc, see \"teamster "
+                        "remove, plan, simulate, report, ckpt, info, demo, "
+                        "cc, c++ and fc, see \"teamster "
                         "--help\"\n");
     }
     return EXIT_USAGE;

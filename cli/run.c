@@ -15,6 +15,7 @@
 #include "hostfile.h"
 #include "job.h"
 #include "os/processor.h"
+#include "restart.h"
 
 #define FLAGS_MAX 64
 
@@ -409,6 +410,7 @@ int command_run(int argc, char **argv)
     struct options options;
     struct web web;
     int first = parse_flags(argc, argv, &flags);
+    char **program = first < 0 ? argv : argv + first;
     char error[256];
     int exit_code;
 
@@ -423,7 +425,13 @@ int command_run(int argc, char **argv)
     if (exit_code != 0) {
         return exit_code;
     }
-    if (first >= argc) {
+    if (strcmp(options.restart, "none") != 0) {
+        exit_code = restart_prepare(options.restart, &program);
+        if (exit_code != 0) {
+            return exit_code;
+        }
+    }
+    if (program[0] == NULL) {
         return refuse("which program? Try \"teamster run -n 2 ./program\" or "
                       "\"teamster run --help\".");
     }
@@ -447,7 +455,7 @@ int command_run(int argc, char **argv)
     if (exit_code == 0 && options.web.is_wanted) {
         exit_code = web_listen("teamster run", &options.web, &web);
     }
-    return exit_code != 0 ? exit_code
-                          : run(&options, options.web.is_wanted ? &web : NULL,
-                                argv + first);
+    return exit_code != 0
+               ? exit_code
+               : run(&options, options.web.is_wanted ? &web : NULL, program);
 }

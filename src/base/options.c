@@ -306,6 +306,54 @@ static int parse_report(struct reading *reading, struct options *options)
     return 0;
 }
 
+/** "every=60s" or "every=100". @return 0 if it is neither */
+static int parse_every(const char *text, struct checkpoint_option *checkpoint)
+{
+    static const char every[] = "every=";
+    struct reading number;
+    char digits[16];
+    size_t n;
+    int is_time;
+
+    if (strncmp(text, every, sizeof every - 1) != 0) {
+        return 0;
+    }
+    text += sizeof every - 1;
+    n = strlen(text);
+    is_time = n > 0 && text[n - 1] == 's';
+    snprintf(digits, sizeof digits, "%.*s", (int)(n - (size_t)is_time), text);
+    number = (struct reading){.text = digits};
+    checkpoint->seconds = 0;
+    checkpoint->iterations = 0;
+    return n - (size_t)is_time < sizeof digits &&
+           (is_time ? reading_unsigned(&number, 1, DAY_S, &checkpoint->seconds)
+                    : reading_unsigned(&number, 1, UINT32_MAX,
+                                       &checkpoint->iterations));
+}
+
+static int parse_checkpoint(struct reading *reading, struct options *options)
+{
+    struct checkpoint_option *checkpoint = &options->checkpoint;
+    const char *comma = strrchr(reading->text, ',');
+    const size_t length =
+        comma == NULL ? strlen(reading->text) : (size_t)(comma - reading->text);
+
+    *checkpoint = (struct checkpoint_option){.seconds = 60};
+    if (strcmp(reading->text, "none") == 0) {
+        return 1;
+    }
+    if (length > 0 && length < sizeof checkpoint->folder &&
+        (comma == NULL || parse_every(comma + 1, checkpoint))) {
+        memcpy(checkpoint->folder, reading->text, length);
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, or a folder, perhaps with ,every=Ns (1 to %d seconds) or "
+             ",every=N (iterations) behind",
+             DAY_S);
+    return 0;
+}
+
 static int parse_web(struct reading *reading, struct options *options)
 {
     snprintf(reading->allowed, sizeof reading->allowed, "%s",

@@ -79,6 +79,12 @@ struct options {
         MEMORY_BY_KERNEL_PLAIN,
     } memory_by;
     size_t space; ///< bytes
+    struct checkpoint_option {
+        char folder[1024]; ///< "": none
+        unsigned seconds;  ///< from one to the next; 0: iterations count
+        unsigned iterations;
+    } checkpoint;
+    char restart[1024]; ///< "none": none
     int race_check;
     int strict;
     int tag_output;

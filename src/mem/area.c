@@ -218,6 +218,33 @@ void area_map_release(struct area_map *map)
     map->root = NULL;
 }
 
+/** Leave a free area its first pages; the others are one of its own, free. @return 0 if
+ * memory is short */
+static int cut(struct area_map *map, struct area *area, uint64_t n_pages)
+{
+    struct area *rest;
+
+    if (area->n_pages == n_pages) {
+        return 1;
+    }
+    rest = new_area(map, area->page + n_pages, area->n_pages - n_pages);
+    if (rest == NULL) {
+        return 0;
+    }
+    area->n_pages = n_pages;
+    refresh(map->root, area);
+    map->root = insert(map->root, rest);
+    return 1;
+}
+
+static struct area *use(struct area_map *map, struct area *area)
+{
+    area->state = AREA_USED;
+    area->content = NULL;
+    refresh(map->root, area);
+    return area;
+}
+
 struct area *area_take(struct area_map *map, uint64_t n_pages)
 {
     struct area *area;
@@ -226,20 +253,28 @@ struct area *area_take(struct area_map *map, uint64_t n_pages)
         return NULL;
     }
     area = first_fit(map->root, n_pages);
-    if (area->n_pages > n_pages) {
-        struct area *rest =
-            new_area(map, area->page + n_pages, area->n_pages - n_pages);
+    return cut(map, area, n_pages) ? use(map, area) : NULL;
+}
 
-        if (rest == NULL) {
+struct area *area_take_at(struct area_map *map, page_no page, uint64_t n_pages)
+{
+    struct area *area = area_find(map, page);
+
+    if (n_pages == 0 || area == NULL || area->state != AREA_FREE ||
+        n_pages > area->n_pages - (page - area->page)) {
+        return NULL;
+    }
+    if (page > area->page) {
+        if (!cut(map, area, page - area->page)) {
             return NULL;
         }
-        area->n_pages = n_pages;
-        map->root = insert(map->root, rest);
+        area = area_find(map, page);
     }
-    area->state = AREA_USED;
-    area->content = NULL;
-    refresh(map->root, area);
-    return area;
+    if (!cut(map, area, n_pages)) {
+        area_give(map, use(map, area)); // with the one in front again
+        return NULL;
+    }
+    return use(map, area);
 }
 
 // NOLINTBEGIN(clang-analyzer-unix.Malloc): absorb() frees only what it has taken

@@ -46,6 +46,10 @@ void area_map_release(struct area_map *map);
  *         memory for the record of those that are left over */
 struct area *area_take(struct area_map *map, uint64_t n_pages);
 
+/** Take pages that are free. @return the area, used, content NULL; NULL if they are not all
+ * free, or no memory for the records of those around them */
+struct area *area_take_at(struct area_map *map, page_no page, uint64_t n_pages);
+
 /** Make an area free, one with the free areas beside it; the record may go. */
 void area_give(struct area_map *map, struct area *area);
 

@@ -147,9 +147,38 @@ static void a_closed_area_is_not_taken(void **state)
     area_map_release(&map);
 }
 
+static void pages_are_taken_where_they_are_asked_for(void **state)
+{
+    struct area_map map;
+    struct area *area;
+
+    (void)state;
+    assert_int_equal(area_map_init(&map, 10, 20), TM_OK);
+    area = area_take_at(&map, 15, 4);
+    assert_non_null(area);
+    assert_int_equal(area->page, 15);
+    assert_int_equal(area->n_pages, 4);
+    assert_int_equal(area->state, AREA_USED);
+    assert_true(area_map_is_valid(&map));
+    assert_int_equal(area_largest_free(&map), 11);
+    assert_null(area_take_at(&map, 14, 2)); // into it
+    assert_null(area_take_at(&map, 18, 1)); // its last
+    assert_null(area_take_at(&map, 28, 3)); // beyond the end
+    assert_null(area_take_at(&map, 40, 1));
+    assert_null(area_take_at(&map, 10, 0));
+    assert_non_null(area_take_at(&map, 10, 5)); // all up to it
+    assert_non_null(area_take_at(&map, 19, 11));
+    assert_int_equal(area_largest_free(&map), 0);
+    assert_true(area_map_is_valid(&map));
+    area_give(&map, area);
+    assert_int_equal(area_largest_free(&map), 4);
+    area_map_release(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_are_taken_where_they_are_asked_for),
         cmocka_unit_test(random_steps_agree_with_a_table_of_pages),
         cmocka_unit_test(areas_are_gone_through_in_order),
         cmocka_unit_test(a_closed_area_is_not_taken),

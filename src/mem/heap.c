@@ -101,35 +101,59 @@ void heap_free(struct heap *heap)
     free(heap);
 }
 
+/** Have an area be a block's. @param area  NULL if there is none */
+static tm_status become_block(struct heap *heap, struct area *area,
+                              uint64_t size, const struct heap_origin *origin,
+                              struct heap_block *block,
+                              struct heap_extent *extent)
+{
+    struct heap_record *record = calloc(1, sizeof *record);
+
+    if (area == NULL || record == NULL ||
+        heap_record_set(record, size, origin) != TM_OK) {
+        if (area != NULL) {
+            area_give(&heap->areas, area);
+        }
+        free(record);
+        return TM_ENOMEM;
+    }
+    area->content = record;
+    heap->live_bytes += size;
+    heap->open_pages += usable_pages(area);
+    describe(heap, area, block);
+    *extent = (struct heap_extent){area->page, usable_pages(area)};
+    return TM_OK;
+}
+
 tm_status heap_alloc(struct heap *heap, uint64_t size,
                      const struct heap_origin *origin, struct heap_block *block,
                      struct heap_extent *extent)
 {
     const uint64_t n_pages = (size - 1) / TM_PAGE_SIZE + 1;
-    struct heap_record *record;
-    struct area *area;
 
     if (size == 0) {
         return TM_EINVAL;
     }
-    record = calloc(1, sizeof *record);
-    if (record == NULL || heap_record_set(record, size, origin) != TM_OK) {
-        free(record);
-        return TM_ENOMEM;
-    }
-    area = n_pages < heap->n_pages
-               ? area_take(&heap->areas, n_pages + HEAP_GUARD_PAGES)
-               : NULL;
-    if (area == NULL) {
-        free_record(record);
-        return TM_ENOMEM;
-    }
-    area->content = record;
-    heap->live_bytes += size;
-    heap->open_pages += n_pages;
-    describe(heap, area, block);
-    *extent = (struct heap_extent){area->page, n_pages};
-    return TM_OK;
+    return become_block(
+        heap,
+        n_pages < heap->n_pages
+            ? area_take(&heap->areas, n_pages + HEAP_GUARD_PAGES)
+            : NULL,
+        size, origin, block, extent);
+}
+
+tm_status heap_alloc_at(struct heap *heap, page_no page, uint64_t size,
+                        const struct heap_origin *origin,
+                        struct heap_block *block, struct heap_extent *extent)
+{
+    const uint64_t n_pages = (size - 1) / TM_PAGE_SIZE + 1;
+    struct area *area =
+        size == 0 || n_pages >= heap->n_pages
+            ? NULL
+            : area_take_at(&heap->areas, page, n_pages + HEAP_GUARD_PAGES);
+
+    return area == NULL ? TM_EINVAL
+                        : become_block(heap, area, size, origin, block, extent);
 }
 
 uint64_t heap_room(const struct heap *heap)

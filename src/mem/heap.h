@@ -61,6 +61,14 @@ TM_CHECKED tm_status heap_alloc(struct heap *heap, uint64_t size,
                                 struct heap_block *block,
                                 struct heap_extent *extent);
 
+/** The same, at pages that were the block's before, in another run.
+ * @return TM_OK, TM_EINVAL (it has no size, or they are in use), TM_ENOMEM */
+TM_CHECKED tm_status heap_alloc_at(struct heap *heap, page_no page,
+                                   uint64_t size,
+                                   const struct heap_origin *origin,
+                                   struct heap_block *block,
+                                   struct heap_extent *extent);
+
 /** Pages of the largest block that there is room for. */
 uint64_t heap_room(const struct heap *heap);
 

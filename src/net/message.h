@@ -48,6 +48,7 @@ enum message_owner {
     OWNER_capacity,
     OWNER_report,
     OWNER_trace,
+    OWNER_checkpoint,
     OWNERS_END,
 };
 

@@ -167,7 +167,7 @@ static tm_status receive_is(struct engine *engine,
     return add_extent(engine, &extent, message);
 }
 
-void blocks_describe(struct engine *engine, const struct extent *extent,
+void blocks_describe(const struct port *port, const struct extent *extent,
                      node_id to)
 {
     uint8_t body[sizeof extent->name + sizeof extent->file];
@@ -189,7 +189,7 @@ void blocks_describe(struct engine *engine, const struct extent *extent,
     wire_put_block_name(&writer,
                         &(struct wire_block_name){extent->name, extent->file});
     message.body_size = (uint32_t)(writer.at - body);
-    port_send(engine->port, to, &message);
+    port_send(port, to, &message);
 }
 
 void blocks_check_closing(struct engine *engine, struct extent *extent)

@@ -194,6 +194,41 @@ static tm_status receive_alloc_ask(struct engine *engine, node_id from,
     return TM_OK;
 }
 
+// Who held a slab, or where a block is to be, was a node of another run.
+tm_status blocks_root_restore(struct engine *engine,
+                              const struct message *extent_is,
+                              struct waiter *waiter)
+{
+    const struct message_extent_is *is = &extent_is->u.extent_is;
+    struct wire_reader reader = wire_read_body(extent_is);
+    const struct wire_block_name name = wire_get_block_name(&reader);
+    const struct heap_origin origin = {name.name, name.file, is->line};
+    struct message_alloc_ask ask = {
+        .size = is->size,
+        .protocol = is->protocol,
+        .placement = is->placement,
+        .sharing = is->sharing,
+        .on_node = is->cell_kind > 0
+                       ? engine->port->self
+                       : roster_pick(&engine->port->roster, is->on_node),
+        .cell_kind = is->cell_kind,
+        .line = is->line,
+    };
+    struct heap_extent extent;
+    struct heap_block block;
+
+    if (!is_good_request(engine, engine->port->self, &ask) ||
+        heap_alloc_at(engine->heap, is->page, is->size, &origin, &block,
+                      &extent) != TM_OK ||
+        extent.n_pages != is->n_pages) {
+        return TM_EWIRE;
+    }
+    waiter->result2 = 0;
+    ask.token = engine_await(engine, waiter, MESSAGE_alloc_done);
+    announce_extent(engine, engine->port->self, &ask, &block, &extent);
+    return TM_OK;
+}
+
 // Who held it, if it is a slab?
 static void note_holder(struct engine *engine, const struct heap_extent *closed)
 {

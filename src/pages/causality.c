@@ -308,6 +308,7 @@ int causality_is_acquire(enum message_type type)
     case MESSAGE_thread_move:
     case MESSAGE_task_give:
     case MESSAGE_task_done:
+    case MESSAGE_loaded: // pages of a checkpoint
         return 1;
     default:
         return 0;

@@ -308,4 +308,52 @@ int engine_is_valid(const struct engine *engine);
 /** Nothing under way here: no fetch, release or push. */
 int engine_is_quiet(const struct engine *engine);
 
+// ---- saved_blocks.c: checkpoints
+
+/** A page that this node owns. */
+struct saved_page {
+    page_no page;
+    struct page_part part; ///< the bytes that are its own
+    int is_variable; ///< of TM_SHARED variables, which do not begin as zeros
+};
+
+/** So many pages, and which: a checksum that knows no order. */
+struct page_count {
+    uint64_t n;
+    uint64_t sum;
+};
+
+/** Why may no checkpoint be made, as far as this node knows? NULL: it may. */
+const char *engine_why_unsaved(const struct engine *engine);
+/** As engine_is_still(); what waits for something to happen is done meanwhile. */
+int engine_settles(struct engine *engine);
+/** Send what this node knows of blocks, as messages to node 0 of a port that keeps them. All
+ * nodes stand still; the root says which there are. */
+void engine_save_blocks(const struct engine *engine, const struct port *to);
+/** The next page that this node owns. @param page  from here on; behind it, then
+ * @return 0: there is none */
+int engine_next_owned(const struct engine *engine, page_no *page,
+                      struct saved_page *saved);
+void engine_count_page(struct page_count *count, page_no page);
+/** Those that somebody owns, as far as this is their directory node. */
+struct page_count engine_known_pages(const struct engine *engine);
+
+/* On the root, while no thread runs but main(). */
+/** Is there a block? @param[out] page  its first */
+int engine_first_block(const struct engine *engine, page_no *page);
+/** Free it, whatever it is. The waiter is woken. */
+void engine_drop_block(struct engine *engine, page_no page,
+                       struct waiter *waiter);
+/** There are no blocks: there have never been any. @return TM_OK, TM_ENOMEM */
+TM_CHECKED tm_status engine_forget_heap(struct engine *engine);
+/** A block as it was saved (extent_is). @return TM_OK: the waiter is woken; TM_EWIRE */
+TM_CHECKED tm_status engine_restore_block(struct engine *engine,
+                                          const struct message *message,
+                                          struct waiter *waiter);
+/** If it was a slab: hold it. @return TM_OK, TM_EINVAL, TM_ENOMEM */
+TM_CHECKED tm_status engine_restore_slab(struct engine *engine,
+                                         const struct message *message);
+/** What is in slabs (cells_given). */
+void engine_restore_cells(struct engine *engine, const struct message *message);
+
 #endif

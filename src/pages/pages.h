@@ -434,7 +434,7 @@ void blocks_send_free_ask(struct engine *engine, node_id to, uint64_t address,
                           const struct heap_origin *place,
                           const struct message_free_ask *ask);
 /** To a node that comes: an extent, which all others know. */
-void blocks_describe(struct engine *engine, const struct extent *extent,
+void blocks_describe(const struct port *port, const struct extent *extent,
                      node_id to);
 
 // ---- free_done.c
@@ -458,6 +458,11 @@ tm_status blocks_root_receive(struct engine *engine, node_id from,
 /** Who held the slab that has closed since, and that an address was in? A node that
  * is there; NODE_NONE: nobody did, or this is not the root. */
 node_id blocks_root_last_holder(const struct engine *engine, uint64_t address);
+/** A block as it was described, at its pages: as a request for one. On the root only.
+ * @return TM_OK and the waiter will be woken, TM_EWIRE: there can be none */
+TM_CHECKED tm_status blocks_root_restore(struct engine *engine,
+                                         const struct message *extent_is,
+                                         struct waiter *waiter);
 /** Make the heap. On the root only. */
 tm_status blocks_root_open(struct engine *engine);
 /** On each node. */

@@ -278,7 +278,7 @@ void engine_describe_blocks(struct engine *engine, node_id to)
         const struct extent *extent = &engine->extents[i];
 
         if (extent->serial != 0) { // those of TM_SHARED it has
-            blocks_describe(engine, extent, to);
+            blocks_describe(engine->port, extent, to);
         }
     }
 }

@@ -486,6 +486,11 @@ void small_blocks_tick(struct engine *engine)
     }
 }
 
+void small_blocks_hurry(struct engine *engine)
+{
+    engine->small->is_urgent |= engine->small->n_freed > 0;
+}
+
 // ---- the holder hears
 
 static void answer(struct engine *engine, const struct wire_freed_cell *cell,
@@ -590,7 +595,7 @@ void small_blocks_roster_changed(struct engine *engine)
 
 /** What is told of blocks, on its way. */
 struct telling {
-    struct engine *engine;
+    const struct port *to;
     struct wire_writer writer;
     uint16_t count;
     uint8_t body[ENTRIES_A_MESSAGE * ENTRY_BYTES_MAX];
@@ -607,7 +612,7 @@ static void send_entries(struct telling *telling)
 
     ensure(!telling->writer.failed);
     if (telling->count > 0) {
-        port_send(telling->engine->port, 0, &message);
+        port_send(telling->to, 0, &message);
     }
     telling->count = 0;
     telling->writer.at = telling->body;
@@ -635,18 +640,37 @@ static void tell_entry(void *owner, const struct slabs_entry *entry)
     }
 }
 
-void small_blocks_give(struct engine *engine)
+void small_blocks_save(const struct engine *engine, const struct port *to)
 {
     struct telling *telling = calloc(1, sizeof *telling);
 
     ensure_memory(telling != NULL);
-    telling->engine = engine;
+    telling->to = to;
     telling->writer.at = telling->body;
     telling->writer.end = telling->body + sizeof telling->body;
     slabs_tell(engine->small->slabs, tell_entry, telling);
     send_entries(telling);
-    slabs_clear(engine->small->slabs);
     free(telling);
+}
+
+void small_blocks_clear(struct engine *engine)
+{
+    slabs_clear(engine->small->slabs);
+}
+
+void small_blocks_give(struct engine *engine)
+{
+    small_blocks_save(engine, engine->port);
+    small_blocks_clear(engine);
+}
+
+tm_status small_blocks_hold(struct engine *engine, page_no page)
+{
+    const struct extent *slab = extent_at(engine, page);
+
+    return slab == NULL
+               ? TM_EINVAL
+               : hold_slab(engine, address_of(engine, page), slab->cell_kind);
 }
 
 static void hear_entry(struct engine *engine,
@@ -668,19 +692,24 @@ static void hear_entry(struct engine *engine,
     }
 }
 
-static tm_status receive_given(struct engine *engine,
-                               const struct message *message)
+void small_blocks_hear(struct engine *engine, const struct message *message)
 {
     struct wire_reader reader = wire_read_body(message);
 
-    if (!engine->is_frozen || engine->port->self != 0) {
-        return TM_EWIRE;
-    }
     for (unsigned i = 0; i < message->u.cells_given.count; i++) {
         const struct wire_cell_entry entry = wire_get_cell_entry(&reader);
 
         hear_entry(engine, &entry);
     }
+}
+
+static tm_status receive_given(struct engine *engine,
+                               const struct message *message)
+{
+    if (!engine->is_frozen || engine->port->self != 0) {
+        return TM_EWIRE;
+    }
+    small_blocks_hear(engine, message);
     return TM_OK;
 }
 

@@ -52,6 +52,19 @@ void small_blocks_roster_changed(struct engine *engine);
 /** This node leaves: all that it knows of blocks is the root's. */
 void small_blocks_give(struct engine *engine);
 
+// ---- checkpoints: saved_blocks.c
+
+/** Have what is noted go to its holders, so that small_blocks_are_still() soon. */
+void small_blocks_hurry(struct engine *engine);
+/** What this node knows of blocks, as small_blocks_give() says it. */
+void small_blocks_save(const struct engine *engine, const struct port *to);
+/** On the root: nothing is known of any block. */
+void small_blocks_clear(struct engine *engine);
+/** On the root: hold the slab that begins at a page. @return TM_OK, TM_EINVAL, TM_ENOMEM */
+TM_CHECKED tm_status small_blocks_hold(struct engine *engine, page_no page);
+/** On the root: what small_blocks_save() has said. */
+void small_blocks_hear(struct engine *engine, const struct message *message);
+
 int small_blocks_are_valid(const struct engine *engine);
 tm_status small_blocks_open(struct engine *engine);
 void small_blocks_close(struct engine *engine);

@@ -87,14 +87,19 @@ void membership_tick(struct membership *membership);
 int membership_is_busy(const struct membership *membership);
 
 /** Do messages of this type not count as something under way? Those of the machine
- * itself, signs of life, and what is asked about deadlocks. */
+ * itself and of checkpoints, signs of life, and what is asked about deadlocks. */
 static inline int membership_is_aside(unsigned type)
 {
     const enum message_owner owner = message_owner(type);
 
     return owner == OWNER_members || owner == OWNER_liveness ||
-           owner == OWNER_deadlock || owner == OWNER_run;
+           owner == OWNER_deadlock || owner == OWNER_run ||
+           owner == OWNER_checkpoint;
 }
+
+/** On the root: messages that nodes had sent and received that have left. */
+uint64_t membership_gone_sent(const struct membership *membership);
+uint64_t membership_gone_received(const struct membership *membership);
 
 /** Where a thread that has to leave this node goes; the others take turns. */
 node_id membership_refuge(struct membership *membership);

@@ -419,3 +419,13 @@ void membership_add(struct membership *membership, node_id node)
     ensure(!roster_has(&membership->port->roster, node));
     add_request(membership, node, 1);
 }
+
+uint64_t membership_gone_sent(const struct membership *membership)
+{
+    return membership->gone_sent;
+}
+
+uint64_t membership_gone_received(const struct membership *membership)
+{
+    return membership->gone_received;
+}

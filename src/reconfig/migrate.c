@@ -61,7 +61,7 @@ void migration_free(struct migration *migration)
     free(migration);
 }
 
-static void send_stack(struct migration *migration, node_id to,
+static void send_stack(const struct port *port, node_id to,
                        const struct moved_thread *thread)
 {
     struct message message = {.type = MESSAGE_thread_stack};
@@ -75,13 +75,13 @@ static void send_stack(struct migration *migration, node_id to,
         message.u.thread_stack.offset = offset;
         message.body = (const char *)thread->packed.bytes + offset;
         message.body_size = (uint32_t)part;
-        port_send(migration->port, to, &message);
+        port_send(port, to, &message);
         offset += part;
     }
 }
 
-void migration_send(struct migration *migration, node_id to,
-                    const struct moved_thread *thread)
+void migration_write(const struct port *port, node_id to,
+                     const struct moved_thread *thread)
 {
     uint8_t body[32];
     struct wire_writer writer = {body, body + sizeof body, 0};
@@ -97,8 +97,14 @@ void migration_send(struct migration *migration, node_id to,
         .moves = thread->moves,
         .n_barriers = thread->n_barriers,
     };
-    port_send(migration->port, to, &message);
-    send_stack(migration, to, thread);
+    port_send(port, to, &message);
+    send_stack(port, to, thread);
+}
+
+void migration_send(struct migration *migration, node_id to,
+                    const struct moved_thread *thread)
+{
+    migration_write(migration->port, to, thread);
 }
 
 static tm_status begin(struct migration *migration, node_id from,

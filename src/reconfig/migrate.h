@@ -32,7 +32,12 @@ struct migration *migration_new(const struct port *port,
                                 migration_arrived_fn *arrived, void *owner);
 void migration_free(struct migration *migration);
 
-/** Send a thread. What it points to is copied. */
+/** The messages that a thread is, in a row, to a node of a port. What it points to is
+ * copied. */
+void migration_write(const struct port *port, node_id to,
+                     const struct moved_thread *thread);
+
+/** Send a thread: the same by the machine's port. */
 void migration_send(struct migration *migration, node_id to,
                     const struct moved_thread *thread);
 

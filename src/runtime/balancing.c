@@ -514,5 +514,6 @@ const struct part part_balancing = {
     .owns = OWNER_balancing,
     .receive = receive,
     .roster_changed = roster_changed,
+    .save = parts_save_nothing,
     .finish = finish,
 };

@@ -22,5 +22,6 @@ static void close_choices(struct node *node)
 }
 
 const struct part part_choices = {
+    .save = parts_save_nothing,
     .close = close_choices,
 };

@@ -258,4 +258,5 @@ const struct part part_capacity = {
     .owns = OWNER_capacity,
     .receive = receive,
     .roster_changed = roster_changed,
+    .save = parts_save_nothing,
 };

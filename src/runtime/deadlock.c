@@ -229,4 +229,5 @@ const struct part part_deadlock = {
     .owns = OWNER_deadlock,
     .receive = receive,
     .roster_changed = restart,
+    .save = parts_save_nothing,
 };

@@ -487,6 +487,7 @@ const struct part part_trace = {
     .open = open_trace,
     .owns = OWNER_trace,
     .receive = receive,
+    .save = parts_save_nothing,
     .finish = finish,
     .close = close_trace,
 };

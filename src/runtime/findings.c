@@ -335,6 +335,7 @@ const struct part part_findings = {
     .open = open_counts,
     .owns = OWNER_report,
     .receive = receive,
+    .save = parts_save_nothing,
     .finish = finish,
     .close = close_counts,
 };

@@ -227,4 +227,5 @@ const struct part part_liveness = {
     .owns = OWNER_liveness,
     .receive = receive,
     .roster_changed = begin,
+    .save = parts_save_nothing,
 };

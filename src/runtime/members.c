@@ -78,7 +78,7 @@ static int is_ready(void *owner)
     struct node *node = owner;
 
     return node_step(node) == RUNTIME_RUNNING && !tracking_is_active(node) &&
-           !balancing_is_busy(node);
+           !balancing_is_busy(node) && !checkpoint_is_busy(node);
 }
 
 static double power_of(void *owner, node_id id)
@@ -356,4 +356,5 @@ const struct part part_members = {
     .tick = tick,
     .owns = OWNER_members,
     .receive = receive,
+    .save = parts_save_nothing,
 };

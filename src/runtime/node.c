@@ -181,7 +181,7 @@ struct thread *thread_find(struct node *node, uint64_t number)
     uint32_t slot = thread_slot_of(number);
     struct thread *thread;
 
-    if (slot > node->options.max_threads + RUNNERS_MAX) {
+    if (slot > node->options.max_threads + 1 + RUNNERS_MAX) {
         return NULL;
     }
     thread = node->threads[slot];
@@ -217,6 +217,10 @@ tm_status check_call(const char *function, uintptr_t place)
                   "%s() outside a Teamster thread: kernel threads made with "
                   "pthread_create() cannot call it",
                   function);
+    }
+    if (__builtin_expect(node->prepared.is_followed, 0) &&
+        thread->number == 0) {
+        prepared_note_call(&node->prepared, function);
     }
     thread->place = place;
     node_pay(node);

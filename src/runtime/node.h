@@ -22,6 +22,7 @@
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
 #include "runtime/attendance.h"
+#include "runtime/checkpoint.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/deadlock.h"
 #include "runtime/error_report.h"
@@ -34,6 +35,7 @@
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/planned_faults.h"
+#include "runtime/prepared.h"
 #include "runtime/progress_told.h"
 #include "runtime/race_reports.h"
 #include "runtime/script.h"
@@ -97,9 +99,10 @@ struct node {
     struct tracking tracking;
     struct tasking tasking;
     struct script_notes script;
-    struct tokens calls;     ///< of runtime messages
-    struct thread **threads; ///< [max_threads + 1] by slot, runners behind;
-                             ///< NULL: not here
+    struct tokens calls; ///< of runtime messages
+    struct thread *
+        *threads; ///< [max_threads + 1] by slot, the clerk and runners
+                  ///< behind; NULL: not here
     uint64_t n_moved_in;
     uint64_t n_moved_out;
     uint64_t n_to_self; ///< messages to this node that were sent ...
@@ -107,6 +110,9 @@ struct node {
     uint64_t shuffle_state;
     const struct tm_unchanged
         *unchanged; ///< the program; NULL: it was written for Teamster
+    struct prepared prepared; ///< main(), until it waits
+    struct checkpoint checkpoint;
+    uint64_t layout_hash; ///< of the program's mappings
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;

@@ -524,6 +524,7 @@ const struct part part_paging = {
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,
+    .save = parts_save_nothing,
     .stats = add_stats,
     .close = bring_globals,
 };

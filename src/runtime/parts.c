@@ -4,6 +4,7 @@
 // something, which are above it: so no part needs to know those that must be told.
 //
 // P1 Each type of message is of one part at most.
+// P2 Each part says what is saved of it in a checkpoint.
 #include "runtime/parts.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ void parts_use(struct node *node, const struct part *const *parts)
     memset(node->part_of, 0, sizeof node->part_of);
     node->parts = parts;
     for (; *parts != NULL; parts++) {
+        ensure((*parts)->save != NULL); // P2
         ensure((*parts)->owns == OWNER_none ||
                (node->part_of[(*parts)->owns] == NULL && // P1
                 (*parts)->receive != NULL));
@@ -46,6 +48,23 @@ TELL_PARTS(stats, (struct node * node, struct tm_node_stats *stats), node,
            stats)
 TELL_PARTS(finish, (struct node * node), node)
 TELL_PARTS(close, (struct node * node), node)
+
+TELL_PARTS(save, (struct node * node, const struct port *to), node, to)
+
+void parts_save_nothing(struct node *node, const struct port *to)
+{
+    (void)node;
+    (void)to;
+}
+
+void parts_load(struct node *node, const struct message *message)
+{
+    const struct part *part = node->part_of[message_owner(message->type)];
+
+    if (part != NULL && part->load != NULL) {
+        part->load(node, message);
+    }
+}
 
 int parts_tick(struct node *node)
 {

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_PARTS_H
 #define RUNTIME_PARTS_H
 
-#include "net/message.h"
+#include "net/port.h"
 
 struct node;
 struct thread;
@@ -47,6 +47,15 @@ struct part {
      * @param is_first  this node has been alone until now, or is one that has come */
     void (*roster_changed)(struct node *node, int is_first);
 
+    /** A checkpoint is made, and all stands still: send what is to be in it of this node's
+     * part, as messages that the part owns, to node 0 of the port. A part of which nothing
+     * is saved says so: parts_save_nothing. There is no default. */
+    void (*save)(struct node *node, const struct port *to);
+
+    /** On the root: this was saved, of any node, and threads are about to go on. NULL: if
+     * nothing is saved. */
+    void (*load)(struct node *node, const struct message *message);
+
     /** Fill in what the part counts; what others have filled in stays. */
     void (*stats)(struct node *node, struct tm_node_stats *stats);
 
@@ -73,26 +82,33 @@ tm_status parts_receive(struct node *node, node_id from,
 void parts_thread_arrived(struct node *node, struct thread *thread);
 void parts_thread_left(struct node *node, struct thread *thread);
 void parts_roster_changed(struct node *node, int is_first);
+void parts_save(struct node *node, const struct port *to);
+/** To the part that owns the message, if one does that loads such. */
+void parts_load(struct node *node, const struct message *message);
 void parts_stats(struct node *node, struct tm_node_stats *stats);
 void parts_finish(struct node *node);
 void parts_close(struct node *node);
 
+/** A slot: nothing of the part is in a checkpoint, it begins anew. */
+void parts_save_nothing(struct node *node, const struct port *to);
+
 // ---- the rows of all parts, each at the end of its file; for registry.c only
 
-extern const struct part part_races;     ///< race_reports.c
-extern const struct part part_deadlock;  ///< deadlock.c
-extern const struct part part_stats;     ///< stats.c
-extern const struct part part_liveness;  ///< liveness.c
-extern const struct part part_members;   ///< members.c
-extern const struct part part_tasks;     ///< runners.c
-extern const struct part part_balancing; ///< balancing.c
-extern const struct part part_tracking;  ///< tracking.c
-extern const struct part part_paging;    ///< paging.c
-extern const struct part part_capacity;  ///< cluster_capacity.c
-extern const struct part part_step_log;  ///< step_log.c
-extern const struct part part_choices;   ///< choices_report.c
-extern const struct part part_findings;  ///< findings.c
-extern const struct part part_showing;   ///< showing.c
-extern const struct part part_trace;     ///< event_trace.c
+extern const struct part part_races;      ///< race_reports.c
+extern const struct part part_deadlock;   ///< deadlock.c
+extern const struct part part_stats;      ///< stats.c
+extern const struct part part_liveness;   ///< liveness.c
+extern const struct part part_members;    ///< members.c
+extern const struct part part_tasks;      ///< runners.c
+extern const struct part part_balancing;  ///< balancing.c
+extern const struct part part_tracking;   ///< tracking.c
+extern const struct part part_paging;     ///< paging.c
+extern const struct part part_capacity;   ///< cluster_capacity.c
+extern const struct part part_step_log;   ///< step_log.c
+extern const struct part part_choices;    ///< choices_report.c
+extern const struct part part_findings;   ///< findings.c
+extern const struct part part_showing;    ///< showing.c
+extern const struct part part_trace;      ///< event_trace.c
+extern const struct part part_checkpoint; ///< checkpoint.c
 
 #endif

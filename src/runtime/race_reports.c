@@ -213,5 +213,6 @@ static void open_races(struct node *node)
 
 const struct part part_races = {
     .open = open_races,
+    .save = parts_save_nothing,
     .finish = finish,
 };

@@ -9,5 +9,6 @@ const struct part *const all_parts[] = {
     &part_races,   &part_deadlock, &part_stats,     &part_liveness,
     &part_members, &part_tasks,    &part_balancing, &part_tracking,
     &part_paging,  &part_capacity, &part_choices,   &part_findings,
-    &part_showing, &part_trace,    &part_step_log,  NULL,
+    &part_showing, &part_trace,    &part_step_log,  &part_checkpoint,
+    NULL,
 };

@@ -192,7 +192,7 @@ static void run_for_ever(void *argument)
 static void make_runner(struct node *node, unsigned worker)
 {
     struct tasking *tasking = &node->tasking;
-    const unsigned slot = node->options.max_threads + 1 + tasking->n_runners++;
+    const unsigned slot = node->options.max_threads + 2 + tasking->n_runners++;
     const uint64_t number = RUNNER_BIT | (uint64_t)node->self << 32 | slot;
     struct runner *runner = calloc(1, sizeof *runner);
     tm_status status;
@@ -518,4 +518,5 @@ const struct part part_tasks = {
     .owns = OWNER_tasks,
     .receive = receive,
     .roster_changed = roster_changed,
+    .save = parts_save_nothing,
 };

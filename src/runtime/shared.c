@@ -57,7 +57,7 @@ static const char *find_mistake(struct node *node, size_t size,
         return "0 bytes";
     }
     if (attr != NULL && attr->placement == TM_ON_NODE &&
-        attr->node >= node->n_nodes) {
+        attr->node >= prepared_n_nodes(&node->prepared, node->n_nodes)) {
         return "attr.node is not a node";
     }
     if (attr != NULL && (unsigned)attr->sharing > TM_REDUCTION) {
@@ -75,13 +75,23 @@ static const char *find_mistake(struct node *node, size_t size,
 static void *allocate(struct node *node, size_t size, const tm_alloc_attr *attr,
                       const char *file, int line)
 {
+    tm_alloc_attr wanted = {0};
     struct wait wait;
     char *block;
 
+    if (attr != NULL) {
+        wanted = *attr;
+        wanted.node =
+            prepared_node(&node->prepared, node->n_nodes, wanted.node);
+        attr = &wanted;
+    }
     wait_begin(node, &wait);
     engine_alloc(node->engine, size, attr, file, line, &wait.waiter);
     if (wait_end(node, &wait) != TM_OK) {
         return NULL; // said by the root
+    }
+    if (thread_self()->number == 0) {
+        prepared_note_result(&node->prepared, wait.waiter.result);
     }
     block = (char *)(uintptr_t)wait.waiter.result;
     if (is_small(wait.waiter.result2)) {

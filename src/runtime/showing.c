@@ -227,4 +227,5 @@ static int tick(struct node *node)
 
 const struct part part_showing = {
     .tick = tick,
+    .save = parts_save_nothing,
 };

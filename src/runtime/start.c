@@ -323,8 +323,8 @@ static void open_machines(struct node *node)
         .stack_size = node->options.stack_size,
         .arena_size =
             ult_arena_size(node->options.stack_size,
-                           node->options.max_threads + 1 + RUNNERS_MAX),
-        .n_slots = node->options.max_threads + 1 + RUNNERS_MAX,
+                           node->options.max_threads + 2 + RUNNERS_MAX),
+        .n_slots = node->options.max_threads + 2 + RUNNERS_MAX,
         .n_beside = RUNNERS_MAX,
         .has_alternate_stacks = trap_is_off_stacks(),
         .share = node->options.share,
@@ -342,7 +342,7 @@ static void open_machines(struct node *node)
     node->sync = sync_new(&node->port, &ops, node->options.max_threads);
     node->migration = migration_new(&node->port, threads_arrived, node);
     node->pages = migration_pages_new(&node->port, node->engine);
-    node->threads = calloc(node->options.max_threads + 1 + RUNNERS_MAX,
+    node->threads = calloc(node->options.max_threads + 2 + RUNNERS_MAX,
                            sizeof(struct thread *));
     if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
         node->pages == NULL || node->threads == NULL) {
@@ -378,7 +378,9 @@ static void fill_card(struct node *node, struct node_card *card)
 
     node_card_set_version(card);
     must(image_build_id(card->build_id), "the program's build-id");
-    card->canary = image_canary();
+    card->canary = node->checkpoint.restored != NULL
+                       ? node->checkpoint.restored->canary
+                       : image_canary();
     card->page_size = TM_PAGE_SIZE;
     card->pid = (uint32_t)getpid();
     snprintf(card->options, sizeof card->options,
@@ -543,6 +545,19 @@ static _Noreturn void become_server(struct node *node, uint64_t canary)
     abort();
 }
 
+// If threads come from a checkpoint, they bring the canary of that run, and kernel threads
+// begin with it that run them; main()'s frames have been made with this process's.
+__attribute__((no_stack_protector)) static void go_beside_others(
+    struct node *node)
+{
+    const uint64_t own = image_canary();
+
+    ult_use_canary(node->ult, node->checkpoint.restored->canary);
+    image_set_canary(node->checkpoint.restored->canary);
+    go(node);
+    image_set_canary(own);
+}
+
 static void become_main(struct node *node)
 {
     struct thread *thread;
@@ -550,7 +565,11 @@ static void become_main(struct node *node)
     thread = thread_new(node, 0, "main");
     must(ult_adopt(node->ult, &thread->ult), "main()");
     ult_set_user(thread->ult, thread);
-    go(node);
+    if (node->checkpoint.restored != NULL) {
+        go_beside_others(node);
+    } else {
+        go(node);
+    }
 }
 
 // Nodes that `teamster run` starts have no address randomisation. One that mpirun or
@@ -600,6 +619,8 @@ static tm_status start_node(const struct tm_program *program,
     main_stack_find(&node->main_stack, node->argv);
     own = new_card();
     read_settings(node);
+    node->layout_hash = own->layout_hash;
+    restore_choose(node, own->layout_hash);
     open_memory(node, program);
     note_blocks(node, unchanged);
     open_machines(node);

@@ -221,5 +221,6 @@ static void finish(struct node *node)
 const struct part part_stats = {
     .owns = OWNER_stats,
     .receive = receive,
+    .save = parts_save_nothing,
     .finish = finish,
 };

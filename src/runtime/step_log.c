@@ -46,6 +46,7 @@ static void close_log(struct node *node)
 
 const struct part part_step_log = {
     .open = open_log,
+    .save = parts_save_nothing,
     .close = close_log,
 };
 

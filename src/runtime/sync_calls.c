@@ -110,7 +110,9 @@ unsigned tm_node_count(void)
 {
     struct node *const node = own_node();
 
-    return node_step(node) == RUNTIME_NONE ? 1 : node->n_nodes;
+    return node_step(node) == RUNTIME_NONE
+               ? 1
+               : prepared_n_nodes(&node->prepared, node->n_nodes);
 }
 
 int tm_node_is_alive(unsigned id)

@@ -155,6 +155,7 @@ tm_status threads_arrived(void *owner, const struct moved_thread *moved)
     thread = thread_new(node, moved->number, moved->name);
     thread->moves = moved->moves;
     thread->n_barriers = moved->n_barriers;
+    thread->passed = moved->n_barriers;
     thread->noted_ns = moved->compute_ns;
     status = ult_unpack(node->ult, &moved->packed, thread, &thread->ult);
     if (status != TM_OK) {
@@ -249,31 +250,41 @@ void threads_move_if_wanted(struct node *node)
     if (moves) {
         ult_suspend(leave, node); // returns on the other node, mostly: T2, T3
     }
+    checkpoint_hold(node);
 }
 
 // ---- public
+
+static void note_created(struct node *node, uint64_t number)
+{
+    if (thread_self()->number == 0) {
+        prepared_note_result(&node->prepared, number);
+    }
+}
 
 tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
                            void *(*start)(void *), void *arg)
 {
     struct node *const node = &this_node;
-    static const tm_thread_attr none;
     tm_status status = CHECK_CALL("tm_thread_create");
+    tm_thread_attr wanted = {0};
     struct wait wait;
 
     if (status != TM_OK) {
         return status;
     }
-    attr = attr == NULL ? &none : attr;
+    wanted = attr == NULL ? wanted : *attr;
+    wanted.node = prepared_node(&node->prepared, node->n_nodes, wanted.node);
     if (node->n_nodes > 1 &&
-        (attr->placement != TM_ON_NODE || attr->node != node->self)) {
+        (wanted.placement != TM_ON_NODE || wanted.node != node->self)) {
         report_argument(node, arg);
     }
     wait_begin(node, &wait);
     tasking_forbid(node, "tm_thread_create");
     sync_thread_create(node->sync, (uint64_t)(uintptr_t)start,
-                       (uint64_t)(uintptr_t)arg, attr, &wait.waiter);
+                       (uint64_t)(uintptr_t)arg, &wanted, &wait.waiter);
     status = wait_end(node, &wait);
+    note_created(node, wait.waiter.result);
     if (number != NULL && status == TM_OK) {
         *number = wait.waiter.result;
     }
@@ -283,12 +294,22 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
 // Wait for the end of a thread; main() for its own, which is the end of all others.
 static tm_status await_end(struct node *node, uint64_t number, void **result)
 {
+    const int is_main = thread_self()->number == 0;
     struct wait wait;
     tm_status status;
 
+    if (is_main && node->prepared.is_repeated) {
+        restore_all(node);
+    }
     wait_begin_call(node, &wait);
+    if (is_main) {
+        prepared_begin_wait(&node->prepared);
+    }
     sync_thread_join(node->sync, number, &wait.waiter);
     status = wait_end(node, &wait);
+    if (is_main) {
+        prepared_end_wait(&node->prepared);
+    }
     if (result != NULL && status == TM_OK) {
         *result = (void *)(uintptr_t)wait.waiter.result;
     }

@@ -25,7 +25,9 @@ struct thread {
     node_id target;      ///< where it is to move; NODE_NONE: nowhere
     uint32_t moves;      ///< how often it has moved
     uint64_t n_barriers; ///< that it has arrived at, or iterations it has ended
-    uint64_t noted_ns;   ///< its processor time at the last of them
+    uint64_t passed;   ///< of them, when it last went on from one: checkpoint.c
+    int is_held;       ///< it stays there: checkpoint.c
+    uint64_t noted_ns; ///< its processor time at the last of them
     uint64_t handling_ns; ///< of which in handling faults, since then
     uint64_t n_faults;    ///< on this node
     int pages;            ///< its latest fault was for memory that is short

@@ -50,7 +50,7 @@ static int is_on(struct node *node)
 static void open_tracking(struct node *node)
 {
     node->tracking.track =
-        track_new(&node->space, node->options.max_threads + 1 + RUNNERS_MAX);
+        track_new(&node->space, node->options.max_threads + 2 + RUNNERS_MAX);
     if (node->tracking.track == NULL) {
         log_fatal(EXIT_MEMORY, "no memory to track %u threads",
                   node->options.max_threads);
@@ -465,5 +465,6 @@ const struct part part_tracking = {
     .receive = receive,
     .thread_arrived = thread_arrived,
     .thread_left = thread_left,
+    .save = parts_save_nothing,
     .finish = finish,
 };

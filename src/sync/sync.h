@@ -294,6 +294,36 @@ void sync_roster_changed(struct sync *sync, const struct roster *before);
  * their new managers. */
 void sync_spread(struct sync *sync);
 
+/* Checkpoints: sync_save.c. Under the node lock. */
+
+/** Why may no checkpoint be made now, as far as this node knows? NULL: it may. */
+const char *sync_why_unsaved(const struct sync *sync);
+
+/** Send all that is to be saved of objects that this node manages, and on the root of keys
+ * and threads, as messages to node 0 of a port that keeps them.
+ * While sync_why_unsaved() is NULL on all nodes, and no message is on its way. */
+void sync_save(const struct sync *sync, const struct port *to);
+
+/** On the root: how many threads live, or are to start; main() too. */
+uint32_t sync_n_alive(const struct sync *sync);
+
+/** On the root: does a thread wait for the end of another, or main() for that of all? */
+int sync_has_joiner(const struct sync *sync);
+
+/** On the root: threads that are created are held until sync_restore_threads(). */
+void sync_hold_threads(struct sync *sync);
+
+/** On the root: a saved_key. */
+void sync_restore_key(struct sync *sync, const struct message *message);
+
+/** On the root: saved_threads, then each saved_thread and saved_result. Those that live are
+ * taken to be on the root until sync_restore_place(). @return TM_OK, TM_EWIRE */
+TM_CHECKED tm_status sync_restore_threads(struct sync *sync,
+                                          const struct message *message);
+/** @return TM_OK, TM_EWIRE: no such thread lives */
+TM_CHECKED tm_status sync_restore_place(struct sync *sync, uint64_t thread,
+                                        node_id node);
+
 /** On the root: how many threads live on a node, main() not counted; a thread on
  * its way counts where it was. */
 uint32_t sync_n_threads_on(const struct sync *sync, node_id node);

@@ -231,7 +231,7 @@ tm_status thread_registry_receive_create(struct sync *sync, node_id from,
     memcpy(thread->name, message->body, message->body_size);
     registry->n_alive++;
     answer(sync, from, fields->token, TM_OK, thread->number);
-    if (fields->on_node > 0) {
+    if (fields->on_node > 0 && !registry->holds_all) {
         start_on(sync, thread,
                  wanted_node(registry, (node_id)(fields->on_node - 1)));
     } else {
@@ -254,7 +254,9 @@ tm_status thread_registry_receive_launch(struct sync *sync, node_id from,
     if (n > creator->n_held) {
         return TM_EWIRE;
     }
-    thread_launch_held(sync, creator, n);
+    if (!sync->registry.holds_all) {
+        thread_launch_held(sync, creator, n);
+    }
     return TM_OK;
 }
 

@@ -75,7 +75,7 @@ static void free_slot(struct thread_registry *registry,
     }
 }
 
-static struct thread_record *add_slot(struct thread_registry *registry)
+struct thread_record *thread_registry_add_slot(struct thread_registry *registry)
 {
     struct thread_record *thread;
 
@@ -87,6 +87,14 @@ static struct thread_record *add_slot(struct thread_registry *registry)
     return thread;
 }
 
+void thread_registry_keep_result(struct thread_registry *registry,
+                                 uint64_t number, uint64_t result)
+{
+    struct ended_thread *ended = table_get(&registry->ended, number);
+
+    ended->result = result;
+}
+
 /* Take the slot of a thread that nobody has joined; its result is kept. */
 static struct thread_record *reclaim_slot(struct thread_registry *registry)
 {
@@ -94,10 +102,8 @@ static struct thread_record *reclaim_slot(struct thread_registry *registry)
         struct thread_record *thread = &registry->threads[slot];
 
         if (thread->state == THREAD_ENDED) {
-            struct ended_thread *ended =
-                table_get(&registry->ended, thread->number);
-
-            ended->result = thread->result;
+            thread_registry_keep_result(registry, thread->number,
+                                        thread->result);
             free_slot(registry, thread);
             return thread;
         }
@@ -117,7 +123,7 @@ static struct thread_record *find_slot(struct thread_registry *registry)
         registry->lowest_free++;
     }
     if (registry->n_threads <= registry->max_threads) {
-        return add_slot(registry);
+        return thread_registry_add_slot(registry);
     }
     return reclaim_slot(registry);
 }
@@ -409,7 +415,7 @@ tm_status thread_registry_init(struct thread_registry *registry,
         thread_registry_release(registry);
         return TM_ENOMEM;
     }
-    main_thread = add_slot(registry);
+    main_thread = thread_registry_add_slot(registry);
     main_thread->state = THREAD_LIVE;
     registry->lowest_free = 1;
     return TM_OK;

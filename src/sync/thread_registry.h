@@ -18,6 +18,7 @@ struct thread_registry {
     uint64_t last_number; ///< of the thread that was created last
     uint32_t n_alive;     ///< held or living, main() included
     uint32_t n_joiners;   ///< threads that wait for the end of another
+    bool holds_all;       ///< none starts: sync_save.c
     bool main_waits;      ///< for the end of all others
     uint64_t main_token;
     const struct roster *roster;

@@ -44,6 +44,14 @@ struct thread_record *thread_registry_find_live(
 struct thread_record *thread_registry_take_slot(
     struct thread_registry *registry);
 
+/** One more slot behind all others, FREE; the caller keeps I1 to I5. */
+struct thread_record *thread_registry_add_slot(
+    struct thread_registry *registry);
+
+/** What a thread returned that has no slot any more. */
+void thread_registry_keep_result(struct thread_registry *registry,
+                                 uint64_t number, uint64_t result);
+
 /** thread_launch.c: start the first n of those that a thread has created. */
 void thread_launch_held(struct sync *sync, struct thread_record *creator,
                         uint32_t n);

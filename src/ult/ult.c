@@ -278,6 +278,25 @@ void ult_suspend(void (*action)(void *owner, struct ult *thread), void *owner)
     worker_leave(REASON_SUSPEND, action, owner);
 }
 
+void ult_resume(struct ult *thread)
+{
+    uint32_t state = atomic_load_explicit(&thread->state, memory_order_relaxed);
+
+    ensure(state == ULT_SUSPENDED || state == ULT_SUSPENDED_NOTIFIED);
+    // An unpark may come meanwhile. Acquire pairs with settle_suspend().
+    while (!atomic_compare_exchange_weak_explicit(
+        &thread->state, &state,
+        state == ULT_SUSPENDED ? ULT_RUNNING : ULT_NOTIFIED,
+        memory_order_acq_rel, memory_order_relaxed)) {
+    }
+    queue_make_ready(thread);
+}
+
+void ult_use_canary(struct ult_system *system, uint64_t canary)
+{
+    system->canary = canary;
+}
+
 uint64_t ult_time_ns(const struct ult *thread)
 {
     return atomic_load_explicit(&thread->time_ns, memory_order_relaxed);

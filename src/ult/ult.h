@@ -184,7 +184,16 @@ int ult_gate_is_stuck(struct ult_system *system, uint64_t ns);
  * for the next ult_park(). */
 void ult_suspend(void (*action)(void *owner, struct ult *thread), void *owner);
 
-/** A suspended thread as bytes. Valid in the action of ult_suspend() only. */
+/** Let a thread go on that is suspended since an action did nothing with it: once, and
+ * after that action has returned or by it. Context: any kernel thread; does not block. */
+void ult_resume(struct ult *thread);
+
+/** The adopted thread's frames keep the canary that they were made with (os/image.h); all
+ * others are to have this one. Before they run, and before other workers start, in a
+ * function that changes the canary back. */
+void ult_use_canary(struct ult_system *system, uint64_t canary);
+
+/** A suspended thread as bytes. Valid while it is suspended. */
 struct ult_packed {
     unsigned slot;
     uint64_t context;  ///< the saved stack pointer

@@ -107,6 +107,7 @@ struct ult_system {
     struct awake *_Atomic awake; // while slow nodes are emulated
     void (*leave)(void);         // ult_follow_switches()
     void (*arrive)(void);
+    uint64_t canary; // of all but the adopted thread; 0: they have the same
     int (*may_switch)(void *owner, uintptr_t pc, uintptr_t sp); // slice.c
     void *may_switch_owner;
     int has_slicer;

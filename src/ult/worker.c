@@ -37,6 +37,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "os/context.h"
+#include "os/image.h"
 #include "os/kthread.h"
 #include "os/trap.h"
 #include "ult/ult_priv.h"
@@ -274,12 +275,15 @@ static REAL_CALL void arrive(struct context_transfer transfer)
     }
 }
 
-REAL_CALL void worker_leave(enum switch_reason reason,
-                            void (*action)(void *owner, struct ult *thread),
-                            void *owner)
+// While the adopted thread does not run its kernel thread has the canary of the others.
+__attribute__((no_stack_protector)) REAL_CALL void worker_leave(
+    enum switch_reason reason, void (*action)(void *owner, struct ult *thread),
+    void *owner)
 {
     struct worker *worker = worker_self();
     struct ult *thread = worker->current;
+    const int is_apart = thread->slot == 0 && worker->system->canary != 0;
+    const uint64_t own = is_apart ? image_canary() : 0;
 
     worker->reason = reason;
     worker->action = action;
@@ -289,7 +293,13 @@ REAL_CALL void worker_leave(enum switch_reason reason,
     }
     sanitize_leave(reason == REASON_EXIT ? NULL : &thread->fiber,
                    &worker->fiber);
+    if (is_apart) {
+        image_set_canary(worker->system->canary);
+    }
     arrive(context_jump(worker->context, NULL)); // I2
+    if (is_apart) {
+        image_set_canary(own);
+    }
 }
 
 void worker_thread_begins(struct context_transfer transfer)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_CHECKPOINT_FILE_H
+#define OS_CHECKPOINT_FILE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/*
+ * A file of a checkpoint: records of bytes, one behind the other, each with a checksum, and
+ * an end that says that it is whole. What the bytes mean is for others to say.
+ */
+
+/** Bytes of a record, at most. */
+#define CHECKPOINT_RECORD_MAX (1u << 20)
+
+/** What a whole file comes to: in the manifest (os/checkpoint_manifest.h). */
+struct checkpoint_sum {
+    uint64_t n_bytes;
+    uint64_t hash; ///< of all records, in their order
+};
+
+/** A checksum that may be stored. A change of one byte, or of eight that lie together, is
+ * always seen. @param seed  the checksum of what is in front
+ * Context: any; pure. */
+uint64_t checkpoint_hash(uint64_t seed, const void *bytes, size_t size);
+
+struct checkpoint_writer {
+    FILE *file;
+    int error; ///< of the first write that failed: errno
+    struct checkpoint_sum sum;
+};
+
+/** Begin a file that is not there yet. Whatever fails later is told at the end.
+ * @return NULL, or why not: then there is nothing to end */
+const char *checkpoint_write_begin(struct checkpoint_writer *writer,
+                                   const char *path);
+
+/** Add a record, of two parts. @param size, rest_size  together at most
+ * CHECKPOINT_RECORD_MAX, at least 1 */
+void checkpoint_write(struct checkpoint_writer *writer, const void *bytes,
+                      uint32_t size, const void *rest, uint32_t rest_size);
+
+/** End it, and wait until it is on the disk. @return NULL, or why it is not whole */
+const char *checkpoint_write_end(struct checkpoint_writer *writer);
+
+struct checkpoint_reader {
+    FILE *file;
+    uint8_t *bytes; ///< [CHECKPOINT_RECORD_MAX]
+    struct checkpoint_sum sum;
+};
+
+/** Read a file that is open, which is closed at the end.
+ * @return NULL, or why not: then there is nothing to end */
+const char *checkpoint_read_from(struct checkpoint_reader *reader, FILE *file);
+/** The same of one on the disk. */
+const char *checkpoint_read_begin(struct checkpoint_reader *reader,
+                                  const char *path);
+
+enum checkpoint_read {
+    CHECKPOINT_RECORD, ///< there is one, good until the next call
+    CHECKPOINT_END,    ///< there was none more, and the file is whole
+    CHECKPOINT_TORN,   ///< it is not
+};
+
+/** The next record. Accepts any bytes. @param[out] size  of reader->bytes */
+enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
+                                     uint32_t *size);
+
+void checkpoint_read_end(struct checkpoint_reader *reader);
+
+/** Is a file whole, and the one that the manifest means? @return NULL, or why not */
+const char *checkpoint_check(const char *path,
+                             const struct checkpoint_sum *sum);
+
+/** Have a folder's list of names on the disk. @return NULL, or why not */
+const char *checkpoint_sync_folder(const char *path);
+
+#endif

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The manifest is text, a number or a word a line, so that one can look at it; its last
+// line is a checksum of all before it. Order and names are those of `fields`.
+#include "os/checkpoint_manifest.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_LINE "Teamster checkpoint 1\n"
+#define MANIFEST_MAX (1u << 20)
+#define WHOLE_KEPT 2u
+
+static const struct {
+    const char *name;
+    size_t offset;
+} fields[] = {
+#define FIELD(name, member)                                                    \
+    {                                                                          \
+        (name), offsetof(struct checkpoint_manifest, member)                   \
+    }
+    FIELD("generation", generation), FIELD("time", time_s),
+    FIELD("layout", layout),         FIELD("canary", canary),
+    FIELD("stack", stack_size),      FIELD("max-threads", max_threads),
+    FIELD("space", space),           FIELD("told", n_told),
+    FIELD("prepared", prepared),     FIELD("calls", n_calls),
+    FIELD("iteration", iteration),   FIELD("threads", n_threads),
+    FIELD("pages", n_pages),
+#undef FIELD
+};
+
+#define N_FIELDS (sizeof fields / sizeof fields[0])
+
+static uint64_t *field_of(const struct checkpoint_manifest *manifest, size_t i)
+{
+    return (uint64_t *)((char *)manifest + fields[i].offset);
+}
+
+// ---- the program's words
+
+void checkpoint_set_arguments(struct checkpoint_manifest *manifest,
+                              char *const *argv)
+{
+    manifest->arguments_size = 0;
+    for (; *argv != NULL; argv++) {
+        const size_t size = strlen(*argv) + 1;
+
+        if (size > sizeof manifest->arguments - manifest->arguments_size) {
+            return; // who restarts has to say them again
+        }
+        memcpy(manifest->arguments + manifest->arguments_size, *argv, size);
+        manifest->arguments_size += size;
+    }
+}
+
+char **checkpoint_arguments(struct checkpoint_manifest *manifest)
+{
+    char **argv = calloc(manifest->arguments_size + 1, sizeof *argv);
+    size_t n = 0;
+
+    for (size_t at = 0; argv != NULL && at < manifest->arguments_size;
+         at += strlen(manifest->arguments + at) + 1) {
+        argv[n++] = manifest->arguments + at;
+    }
+    return argv;
+}
+
+uint64_t checkpoint_bytes(const struct checkpoint_manifest *manifest)
+{
+    uint64_t n_bytes = 0;
+
+    for (unsigned i = 0; i < manifest->n_nodes; i++) {
+        n_bytes += manifest->files[i].n_bytes;
+    }
+    return n_bytes;
+}
+
+// ---- as text
+
+static void write_argument(FILE *file, const char *word)
+{
+    fputs("argument ", file);
+    for (; *word != '\0'; word++) {
+        if (isgraph((unsigned char)*word) && *word != '%') {
+            putc(*word, file);
+        } else {
+            fprintf(file, "%%%02x", (unsigned char)*word);
+        }
+    }
+    putc('\n', file);
+}
+
+char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
+                                size_t *size)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, size);
+
+    if (file == NULL) {
+        return NULL;
+    }
+    fprintf(file, FIRST_LINE "version %s\nprogram %s\n", manifest->version,
+            manifest->build_id);
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        fprintf(file, "%s %" PRIu64 "\n", fields[i].name,
+                *field_of(manifest, i));
+    }
+    for (size_t at = 0; at < manifest->arguments_size;
+         at += strlen(manifest->arguments + at) + 1) {
+        write_argument(file, manifest->arguments + at);
+    }
+    for (unsigned i = 0; i < manifest->n_nodes; i++) {
+        fprintf(file, "file %" PRIu64 " %" PRIu64 "\n",
+                manifest->files[i].n_bytes, manifest->files[i].hash);
+    }
+    fflush(file);
+    fprintf(file, "end %" PRIu64 "\n", checkpoint_hash(0, text, *size));
+    return fclose(file) == 0 ? text : NULL;
+}
+
+/** The rest of a line whose first word is `name`. @return NULL if it is not, or too long */
+static const char *take_line(const char **at, const char *end, const char *name,
+                             char line[512])
+{
+    const char *stop = memchr(*at, '\n', (size_t)(end - *at));
+    const size_t length = strlen(name);
+
+    if (stop == NULL || stop - *at >= 512) {
+        return NULL;
+    }
+    memcpy(line, *at, (size_t)(stop - *at));
+    line[stop - *at] = '\0';
+    if (strncmp(line, name, length) != 0 || line[length] != ' ') {
+        return NULL;
+    }
+    *at = stop + 1;
+    return line + length + 1;
+}
+
+static int take_word(const char **at, const char *end, const char *name,
+                     char word[64])
+{
+    char line[512];
+    const char *rest = take_line(at, end, name, line);
+
+    if (rest == NULL || strlen(rest) >= 64) {
+        return 0;
+    }
+    memcpy(word, rest, strlen(rest) + 1);
+    return 1;
+}
+
+static int take_number(const char **at, const char *end, const char *name,
+                       uint64_t *number)
+{
+    char line[512];
+    const char *rest = take_line(at, end, name, line);
+    char *behind;
+
+    if (rest == NULL || !isdigit((unsigned char)*rest)) {
+        return 0;
+    }
+    errno = 0;
+    *number = strtoull(rest, &behind, 10);
+    return errno == 0 && *behind == '\0';
+}
+
+static int hex_value(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0'
+           : c >= 'a' && c <= 'f'    ? c - 'a' + 10
+                                     : -1;
+}
+
+// Lines of arguments are as long as they are.
+static int take_argument(const char **at, const char *end,
+                         struct checkpoint_manifest *manifest)
+{
+    static const char name[] = "argument ";
+    const char *c = *at;
+
+    if ((size_t)(end - c) < sizeof name ||
+        memcmp(c, name, sizeof name - 1) != 0) {
+        return 0;
+    }
+    for (c += sizeof name - 1; c < end && *c != '\n'; c++) {
+        int byte = (unsigned char)*c;
+
+        if (byte == '%') {
+            if (end - c < 3 || hex_value(c[1]) < 0 || hex_value(c[2]) < 0) {
+                return 0;
+            }
+            byte = hex_value(c[1]) * 16 + hex_value(c[2]);
+            c += 2;
+        }
+        if (byte == 0 ||
+            manifest->arguments_size + 2 > sizeof manifest->arguments) {
+            return 0;
+        }
+        manifest->arguments[manifest->arguments_size++] = (char)byte;
+    }
+    if (c == end || manifest->arguments_size == sizeof manifest->arguments) {
+        return 0;
+    }
+    manifest->arguments[manifest->arguments_size++] = '\0';
+    *at = c + 1;
+    return 1;
+}
+
+static int take_file(const char **at, const char *end,
+                     struct checkpoint_manifest *manifest)
+{
+    char line[512];
+    const char *rest;
+    struct checkpoint_sum *sum;
+    int n = 0;
+
+    if (manifest->n_nodes == TM_MAX_NODES) {
+        return 0;
+    }
+    rest = take_line(at, end, "file", line);
+    sum = &manifest->files[manifest->n_nodes];
+    if (rest == NULL ||
+        sscanf(rest, "%" SCNu64 " %" SCNu64 "%n", &sum->n_bytes, &sum->hash,
+               &n) != 2 ||
+        rest[n] != '\0') {
+        return 0;
+    }
+    manifest->n_nodes++;
+    return 1;
+}
+
+static int take_all(const char **at, const char *end,
+                    struct checkpoint_manifest *manifest)
+{
+    if ((size_t)(end - *at) < strlen(FIRST_LINE) ||
+        memcmp(*at, FIRST_LINE, strlen(FIRST_LINE)) != 0) {
+        return 0;
+    }
+    *at += strlen(FIRST_LINE);
+    if (!take_word(at, end, "version", manifest->version) ||
+        !take_word(at, end, "program", manifest->build_id)) {
+        return 0;
+    }
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        if (!take_number(at, end, fields[i].name, field_of(manifest, i))) {
+            return 0;
+        }
+    }
+    while (take_argument(at, end, manifest)) {
+    }
+    while (take_file(at, end, manifest)) {
+    }
+    return manifest->n_nodes > 0;
+}
+
+tm_status checkpoint_manifest_read(const char *text, size_t size,
+                                   struct checkpoint_manifest *manifest)
+{
+    const char *const end = text + size;
+    const char *at = text;
+    const char *last;
+    uint64_t hash;
+
+    memset(manifest, 0, sizeof *manifest);
+    if (!take_all(&at, end, manifest)) {
+        return TM_EINVAL;
+    }
+    last = at;
+    return take_number(&at, end, "end", &hash) && at == end &&
+                   hash == checkpoint_hash(0, text, (size_t)(last - text))
+               ? TM_OK
+               : TM_EINVAL;
+}
+
+// ---- on the disk
+
+void checkpoint_generation_path(char *path, const char *folder,
+                                uint64_t generation)
+{
+    snprintf(path, CHECKPOINT_PATH_MAX, "%s/generation-%" PRIu64, folder,
+             generation);
+}
+
+void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
+                          unsigned index)
+{
+    snprintf(path, CHECKPOINT_PATH_MAX, "%s/generation-%" PRIu64 "/node-%u",
+             folder, generation, index);
+}
+
+static void manifest_path(char *path, const char *folder, uint64_t generation,
+                          const char *behind)
+{
+    snprintf(path, CHECKPOINT_PATH_MAX, "%s/generation-%" PRIu64 "/manifest%s",
+             folder, generation, behind);
+}
+
+const char *checkpoint_open_folder(const char *folder)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return strerror(errno);
+    }
+    return access(folder, R_OK | W_OK | X_OK) == 0 ? NULL : strerror(errno);
+}
+
+const char *checkpoint_begin(const char *folder, uint64_t generation)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    const char *why = checkpoint_open_folder(folder);
+
+    if (why != NULL) {
+        return why;
+    }
+    checkpoint_generation_path(path, folder, generation);
+    return mkdir(path, 0777) == 0 ? NULL : strerror(errno);
+}
+
+static const char *write_manifest(const char *path, const char *text,
+                                  size_t size)
+{
+    FILE *file = fopen(path, "we");
+    int is_whole;
+
+    if (file == NULL) {
+        return strerror(errno);
+    }
+    errno = 0;
+    is_whole = fwrite(text, 1, size, file) == size && fflush(file) == 0 &&
+               fsync(fileno(file)) == 0;
+    is_whole &= fclose(file) == 0;
+    return is_whole ? NULL : errno != 0 ? strerror(errno) : "writing failed";
+}
+
+// The files of nodes are on the disk; their names, then the manifest, then its name.
+const char *checkpoint_commit(const char *folder,
+                              const struct checkpoint_manifest *manifest)
+{
+    char generation[CHECKPOINT_PATH_MAX];
+    char beside[CHECKPOINT_PATH_MAX];
+    char path[CHECKPOINT_PATH_MAX];
+    const char *why;
+    size_t size;
+    char *text = checkpoint_manifest_write(manifest, &size);
+
+    if (text == NULL) {
+        return strerror(ENOMEM);
+    }
+    checkpoint_generation_path(generation, folder, manifest->generation);
+    manifest_path(beside, folder, manifest->generation, ".new");
+    manifest_path(path, folder, manifest->generation, "");
+    why = write_manifest(beside, text, size);
+    free(text);
+    if (why == NULL) {
+        why = checkpoint_sync_folder(generation);
+    }
+    if (why == NULL && rename(beside, path) != 0) {
+        why = strerror(errno);
+    }
+    if (why == NULL) {
+        why = checkpoint_sync_folder(generation);
+    }
+    return why != NULL ? why : checkpoint_sync_folder(folder);
+}
+
+void checkpoint_remove(const char *folder, uint64_t generation)
+{
+    char path[CHECKPOINT_PATH_MAX];
+
+    manifest_path(path, folder, generation, ""); // first: now it is none
+    unlink(path);
+    manifest_path(path, folder, generation, ".new");
+    unlink(path);
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        checkpoint_file_path(path, folder, generation, i);
+        unlink(path);
+    }
+    checkpoint_generation_path(path, folder, generation);
+    rmdir(path);
+}
+
+static int compare_falling(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
+
+    return (a < b) - (a > b);
+}
+
+size_t checkpoint_list(const char *folder, uint64_t **generations)
+{
+    DIR *opened = opendir(folder);
+    struct dirent *entry;
+    size_t n = 0;
+
+    *generations = NULL;
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
+        uint64_t number;
+        int behind = 0;
+
+        if (sscanf(entry->d_name, "generation-%" SCNu64 "%n", &number,
+                   &behind) == 1 &&
+            entry->d_name[behind] == '\0') {
+            uint64_t *more = realloc(*generations, (n + 1) * sizeof *more);
+
+            if (more == NULL) {
+                break;
+            }
+            *generations = more;
+            more[n++] = number;
+        }
+    }
+    if (opened != NULL) {
+        closedir(opened);
+    }
+    if (n > 0) {
+        qsort(*generations, n, sizeof **generations, compare_falling);
+    }
+    return n;
+}
+
+void checkpoint_tidy(const char *folder)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+    unsigned n_whole = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        char path[CHECKPOINT_PATH_MAX];
+
+        manifest_path(path, folder, generations[i], "");
+        if (n_whole == WHOLE_KEPT || access(path, F_OK) != 0) {
+            checkpoint_remove(folder, generations[i]);
+        } else {
+            n_whole++;
+        }
+    }
+    free(generations);
+}
+
+static char *read_all(const char *path, size_t *size, const char **why)
+{
+    FILE *file = fopen(path, "re");
+    char *text = malloc(MANIFEST_MAX);
+
+    *why = NULL;
+    if (file == NULL || text == NULL) {
+        *why = strerror(errno);
+        free(text);
+        text = NULL;
+    } else {
+        *size = fread(text, 1, MANIFEST_MAX, file);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return text;
+}
+
+const char *checkpoint_load(const char *folder, uint64_t generation,
+                            struct checkpoint_manifest *manifest)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    const char *why;
+    size_t size = 0;
+    char *text;
+
+    manifest_path(path, folder, generation, "");
+    text = read_all(path, &size, &why);
+    if (why != NULL) {
+        return access(path, F_OK) != 0
+                   ? "it was not finished: there is no manifest"
+                   : why;
+    }
+    if (checkpoint_manifest_read(text, size, manifest) != TM_OK ||
+        manifest->generation != generation) {
+        why = "its manifest is torn, or bytes of it have changed";
+    }
+    free(text);
+    return why;
+}
+
+const char *checkpoint_check_files(const char *folder,
+                                   const struct checkpoint_manifest *manifest,
+                                   unsigned *index)
+{
+    for (unsigned i = 0; i < manifest->n_nodes; i++) {
+        char path[CHECKPOINT_PATH_MAX];
+        const char *why;
+
+        checkpoint_file_path(path, folder, manifest->generation, i);
+        why = checkpoint_check(path, &manifest->files[i]);
+        if (why != NULL) {
+            *index = i;
+            return why;
+        }
+    }
+    return NULL;
+}
+
+// @param[out] why  [256] @return 1 it is whole
+static int is_whole(const char *folder, uint64_t generation,
+                    struct checkpoint_manifest *manifest, char *why)
+{
+    const char *found = checkpoint_load(folder, generation, manifest);
+    unsigned index;
+
+    if (found != NULL) {
+        snprintf(why, 256, "%s", found);
+        return 0;
+    }
+    found = checkpoint_check_files(folder, manifest, &index);
+    if (found != NULL) {
+        snprintf(why, 256, "node-%u: %s", index, found);
+        return 0;
+    }
+    return 1;
+}
+
+const char *checkpoint_choose(const char *folder,
+                              struct checkpoint_manifest *manifest,
+                              void (*tell)(void *owner, uint64_t generation,
+                                           const char *why),
+                              void *owner)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+    char why[256];
+    size_t i = 0;
+
+    if (n == 0 && access(folder, R_OK | X_OK) != 0) {
+        return strerror(errno);
+    }
+    for (; i < n && !is_whole(folder, generations[i], manifest, why); i++) {
+        if (tell != NULL) {
+            tell(owner, generations[i], why);
+        }
+    }
+    free(generations);
+    return i < n    ? NULL
+           : n == 0 ? "there is no checkpoint"
+                    : "no checkpoint there is whole";
+}

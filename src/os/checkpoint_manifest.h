@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef OS_CHECKPOINT_MANIFEST_H
+#define OS_CHECKPOINT_MANIFEST_H
+
+#include "base/status.h"
+#include "os/checkpoint_file.h"
+
+/*
+ * What a checkpoint consists of. In its folder each *generation* is a folder
+ * `generation-N`, with a file of each node and a `manifest`, which is written last: one
+ * without is no checkpoint.
+ */
+
+#define CHECKPOINT_ARGUMENTS_MAX 8192u ///< bytes of the program's words
+#define CHECKPOINT_PATH_MAX 1280u
+
+struct checkpoint_manifest {
+    uint64_t generation;
+    uint64_t time_s;     ///< of the day, since 1970
+    char version[64];    ///< of Teamster
+    char build_id[64];   ///< of the program
+    uint64_t layout;     ///< of its mappings: image_layout()
+    uint64_t canary;     ///< in the frames on its stacks
+    uint64_t stack_size; ///< and what else must be as then
+    uint64_t max_threads;
+    uint64_t space;
+    uint64_t n_told;   ///< nodes, as main() was told while it prepared
+    uint64_t prepared; ///< what main() did until it waited: a checksum ...
+    uint64_t n_calls;  ///< ... and so many calls
+    uint64_t iteration;
+    uint64_t n_threads;
+    uint64_t n_pages;
+    unsigned n_nodes; ///< files
+    struct checkpoint_sum files[TM_MAX_NODES];
+    char arguments
+        [CHECKPOINT_ARGUMENTS_MAX]; ///< the program's, each with its NUL
+    size_t arguments_size;
+};
+
+/** The words that the program was called with, NULL behind the last. */
+void checkpoint_set_arguments(struct checkpoint_manifest *manifest,
+                              char *const *argv);
+/** @return the same, to be freed; the words stay in the manifest */
+char **checkpoint_arguments(struct checkpoint_manifest *manifest);
+
+/** Bytes of all files. */
+uint64_t checkpoint_bytes(const struct checkpoint_manifest *manifest);
+
+/** As text. @return to be freed; NULL if memory is short */
+char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
+                                size_t *size);
+
+/** From text; accepts any bytes. @return TM_OK, TM_EINVAL: it is none, or not whole */
+TM_CHECKED tm_status checkpoint_manifest_read(
+    const char *text, size_t size, struct checkpoint_manifest *manifest);
+
+// ---- on the disk
+
+/** The folder of a generation, and in it the file of a node, which is a place among those
+ * there were. @param[out] path  [CHECKPOINT_PATH_MAX] */
+void checkpoint_generation_path(char *path, const char *folder,
+                                uint64_t generation);
+void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
+                          unsigned index);
+
+/** Make the folder, if it is not there. @return NULL, or why not */
+const char *checkpoint_open_folder(const char *folder);
+
+/** Begin a generation: an empty folder of it. @return NULL, or why not */
+const char *checkpoint_begin(const char *folder, uint64_t generation);
+
+/** Its files are whole: it is a checkpoint from now on. @return NULL, or why not */
+const char *checkpoint_commit(const char *folder,
+                              const struct checkpoint_manifest *manifest);
+
+/** Remove what there is of a generation. */
+void checkpoint_remove(const char *folder, uint64_t generation);
+
+/** Remove all but the two newest whose manifest is there. */
+void checkpoint_tidy(const char *folder);
+
+/** The numbers of all generations, also those that are not whole, newest first.
+ * @param[out] generations  to be freed @return how many; 0 also if there is no folder */
+size_t checkpoint_list(const char *folder, uint64_t **generations);
+
+/** A generation's manifest, looked at alone. @return NULL, or why there is none */
+const char *checkpoint_load(const char *folder, uint64_t generation,
+                            struct checkpoint_manifest *manifest);
+
+/** The newest that is whole, with all its files.
+ * @param tell  of each newer one, why it is not; may be NULL
+ * @return NULL, or why there is none */
+const char *checkpoint_choose(const char *folder,
+                              struct checkpoint_manifest *manifest,
+                              void (*tell)(void *owner, uint64_t generation,
+                                           const char *why),
+                              void *owner);
+
+/** Are all its files whole? @param[out] index  of one that is not
+ * @return NULL, or why not */
+const char *checkpoint_check_files(const char *folder,
+                                   const struct checkpoint_manifest *manifest,
+                                   unsigned *index);
+
+#endif

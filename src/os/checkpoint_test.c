@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/checkpoint_manifest.h"
+
+static char folder[200];
+
+static int begin(void **state)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/checkpoint.XXXXXX",
+             temporary == NULL ? "/tmp" : temporary);
+    return mkdtemp(folder) == NULL;
+}
+
+static int end(void **state)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        checkpoint_remove(folder, generations[i]);
+    }
+    free(generations);
+    return rmdir(folder); // fails if something is left
+}
+
+// ---- files
+
+static const char text[] = "some bytes of a record, and more of them";
+
+static struct checkpoint_sum write_file(const char *path, unsigned n_records)
+{
+    struct checkpoint_writer writer;
+
+    assert_null(checkpoint_write_begin(&writer, path));
+    for (unsigned i = 0; i < n_records; i++) {
+        checkpoint_write(&writer, text, i % sizeof text + 1, text,
+                         i * 7 % sizeof text);
+    }
+    assert_null(checkpoint_write_end(&writer));
+    return writer.sum;
+}
+
+static struct checkpoint_manifest *make_generation(uint64_t generation)
+{
+    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
+    char *words[] = {"./a program", "50%", "\n", "", NULL};
+    char path[CHECKPOINT_PATH_MAX];
+
+    assert_non_null(manifest);
+    assert_null(checkpoint_begin(folder, generation));
+    manifest->generation = generation;
+    strcpy(manifest->version, "1.2.3");
+    strcpy(manifest->build_id, "abcdef");
+    manifest->iteration = 40;
+    manifest->n_nodes = 3;
+    manifest->canary = UINT64_MAX;
+    checkpoint_set_arguments(manifest, words);
+    for (unsigned i = 0; i < manifest->n_nodes; i++) {
+        checkpoint_file_path(path, folder, generation, i);
+        manifest->files[i] = write_file(path, i * 20);
+    }
+    return manifest;
+}
+
+static void records_come_back_as_they_were(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_reader reader;
+    struct checkpoint_sum sum;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_file(path, 100);
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = 0; i < 100; i++) {
+        const uint32_t first = i % sizeof text + 1;
+
+        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
+        assert_int_equal(size, first + i * 7 % sizeof text);
+        assert_memory_equal(reader.bytes, text, first);
+        assert_memory_equal(reader.bytes + first, text, size - first);
+    }
+    assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_END);
+    assert_int_equal(reader.sum.hash, sum.hash);
+    checkpoint_read_end(&reader);
+    assert_null(checkpoint_check(path, &sum));
+    unlink(path);
+}
+
+static char *read_bytes(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = malloc(1 << 16);
+
+    assert_non_null(file);
+    assert_non_null(bytes);
+    *size = fread(bytes, 1, 1 << 16, file);
+    fclose(file);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static void each_byte_that_changes_and_each_cut_is_seen(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_sum sum;
+    size_t size;
+    char *bytes;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_file(path, 20);
+    bytes = read_bytes(path, &size);
+    assert_int_equal(size, sum.n_bytes);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (char)(1 << i % 8);
+        write_bytes(path, bytes, size);
+        assert_non_null(checkpoint_check(path, &sum));
+        bytes[i] ^= (char)(1 << i % 8);
+        write_bytes(path, bytes, i);
+        assert_non_null(checkpoint_check(path, &sum));
+    }
+    write_bytes(path, bytes, size);
+    assert_null(checkpoint_check(path, &sum));
+    free(bytes);
+    unlink(path);
+}
+
+static void two_records_that_change_places_are_seen(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_writer writer;
+    struct checkpoint_sum sum;
+    size_t size;
+    char *bytes;
+    char kept[32];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_null(checkpoint_write_begin(&writer, path));
+    checkpoint_write(&writer, "one", 3, NULL, 0);
+    checkpoint_write(&writer, "two", 3, NULL, 0);
+    assert_null(checkpoint_write_end(&writer));
+    sum = writer.sum;
+    bytes = read_bytes(path, &size);
+    memcpy(kept, bytes + 8, 19); // size, bytes, cut, checksum
+    memcpy(bytes + 8, bytes + 8 + 19, 19);
+    memcpy(bytes + 8 + 19, kept, 19);
+    write_bytes(path, bytes, size);
+    assert_non_null(checkpoint_check(path, &sum));
+    free(bytes);
+    unlink(path);
+}
+
+// ---- manifests
+
+static void a_manifest_comes_back_as_it_was(void **state)
+{
+    struct checkpoint_manifest *manifest = make_generation(7);
+    struct checkpoint_manifest *found = calloc(1, sizeof *found);
+    char **words;
+
+    (void)state;
+    assert_null(checkpoint_commit(folder, manifest));
+    assert_null(checkpoint_load(folder, 7, found));
+    assert_memory_equal(found, manifest, sizeof *found);
+    words = checkpoint_arguments(found);
+    assert_string_equal(words[0], "./a program");
+    assert_string_equal(words[1], "50%");
+    assert_string_equal(words[2], "\n");
+    assert_string_equal(words[3], "");
+    assert_null(words[4]);
+    free(words);
+    free(found);
+    free(manifest);
+}
+
+static void a_manifest_that_has_changed_is_none(void **state)
+{
+    struct checkpoint_manifest *manifest = make_generation(7);
+    size_t size;
+    char *bytes = checkpoint_manifest_write(manifest, &size);
+
+    (void)state;
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= 4;
+        assert_int_equal(checkpoint_manifest_read(bytes, size, manifest),
+                         TM_EINVAL);
+        bytes[i] ^= 4;
+        assert_int_equal(checkpoint_manifest_read(bytes, i, manifest),
+                         TM_EINVAL);
+    }
+    assert_int_equal(checkpoint_manifest_read(bytes, size, manifest), TM_OK);
+    free(bytes);
+    free(manifest);
+}
+
+static unsigned n_told;
+
+static void count_told(void *owner, uint64_t generation, const char *why)
+{
+    (void)owner;
+    (void)generation;
+    assert_non_null(why);
+    n_told++;
+}
+
+static void the_newest_that_is_whole_is_chosen(void **state)
+{
+    struct checkpoint_manifest *found = calloc(1, sizeof *found);
+    char path[CHECKPOINT_PATH_MAX];
+
+    (void)state;
+    assert_non_null(checkpoint_choose(folder, found, NULL, NULL));
+    for (uint64_t generation = 1; generation <= 3; generation++) {
+        struct checkpoint_manifest *manifest = make_generation(generation);
+
+        assert_null(checkpoint_commit(folder, manifest));
+        free(manifest);
+    }
+    free(make_generation(4)); // not committed
+    checkpoint_file_path(path, folder, 3, 1);
+    assert_int_equal(truncate(path, 20), 0);
+    n_told = 0;
+    assert_null(checkpoint_choose(folder, found, count_told, NULL));
+    assert_int_equal(found->generation, 2);
+    assert_int_equal(n_told, 2);
+    free(found);
+}
+
+static void two_generations_are_kept(void **state)
+{
+    uint64_t *generations;
+
+    (void)state;
+    for (uint64_t generation = 1; generation <= 4; generation++) {
+        struct checkpoint_manifest *manifest = make_generation(generation);
+
+        if (generation != 3) {
+            assert_null(checkpoint_commit(folder, manifest));
+        }
+        free(manifest);
+    }
+    checkpoint_tidy(folder);
+    assert_int_equal(checkpoint_list(folder, &generations), 2);
+    assert_int_equal(generations[0], 4);
+    assert_int_equal(generations[1], 2);
+    free(generations);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(records_come_back_as_they_were, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            each_byte_that_changes_and_each_cut_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(two_records_that_change_places_are_seen,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_manifest_comes_back_as_it_was, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_manifest_that_has_changed_is_none,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(the_newest_that_is_whole_is_chosen,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(two_generations_are_kept, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Checkpoints. One is made where an iteration ends: all threads are held there, as if they
+// were about to move (threads_move_if_wanted), but for main(), which waits for one of them
+// to end. Then nothing happens any more by itself, each node writes what it has, and all go
+// on. The root leads:
+//
+//   IDLE      one is due -> GATHER
+//   GATHER    CUT_ASK: nodes hold each thread that has ended `above` iterations. Once some
+//             are held (CUT_HELD) the root asks in rounds who is held where (CUT_STATE).
+//             Some have gone on before their node heard of it: `above` becomes
+//             higher, those that are behind go on, and all meet at the next end.
+//             All are held, and in two rounds one after the other nothing is under way
+//             and the numbers of messages are the same ([Mattern87]) -> WRITE
+//             5 s have passed: -> IDLE, with a warning
+//   WRITE     CUT_SAVE: each node's clerk writes its file (checkpoint_clerk.c); CUT_SAVED
+//             by all -> CONFIRM; one could not: -> IDLE, with a warning
+//   CONFIRM   the root's clerk writes the manifest; threads go on -> IDLE
+//
+// Whatever fails, the checkpoint before is there, and the run goes on.
+//
+// C1 In WRITE no thread of the program runs or is on its way, and no message is.
+// C2 All threads of a checkpoint have ended the same number of iterations.
+// C3 What is written is whole: each page that somebody owns is in one file (V2 of
+//    pages/saved_blocks.c). Else it is given up.
+#include "runtime/checkpoint.h"
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "os/image.h"
+#include "runtime/node.h"
+#include "runtime/parts.h"
+#include "runtime/threads.h"
+#include "runtime/tracking.h"
+#include "sync/sync.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE_HELD UINT64_MAX
+#define SECOND_NS UINT64_C(1000000000)
+#define GATHER_MAX_NS (5 * SECOND_NS)
+#define AGAIN_NS (20 * SECOND_NS)
+#define ROUND_NS (SECOND_NS / 1000)
+
+static int is_wanted(const struct node *node)
+{
+    return node->options.checkpoint.folder[0] != '\0';
+}
+
+// ---- every node
+
+static tm_status receive_ask(struct node *node, node_id from,
+                             const struct message_cut_ask *ask)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (from != 0) {
+        return TM_EWIRE;
+    }
+    if (ask->cut != checkpoint->cut || ask->above != checkpoint->above) {
+        checkpoint->cut = ask->cut;
+        checkpoint->above = ask->above;
+        checkpoint->is_told = 0;
+        hold_above(node, ask->above);
+        if (checkpoint->n_held > 0) {
+            hold_tell(node);
+        }
+    }
+    if (ask->round > 0) {
+        hold_answer(node, ask->round);
+    }
+    return TM_OK;
+}
+
+// ---- the root: from one step to the next
+
+static void ask_all(struct node *node, uint32_t round, uint64_t above)
+{
+    const struct message message = {
+        .type = MESSAGE_cut_ask,
+        .u.cut_ask = {.cut = node->checkpoint.cut,
+                      .round = round,
+                      .above = above},
+    };
+
+    node->checkpoint.asked_ns = clock_now_ns();
+    port_send_all(&node->port, &message);
+}
+
+static void gather(struct node *node, uint64_t above)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->step = CUT_GATHER;
+    checkpoint->held_ns = 0;
+    checkpoint->is_asking = 0;
+    checkpoint->was_quiet = 0;
+    ask_all(node, 0, above);
+}
+
+static void rest(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->step = CUT_IDLE;
+    checkpoint->is_asking = 0;
+    checkpoint->held_ns = 0;
+    checkpoint->due_ns =
+        clock_now_ns() + node->options.checkpoint.seconds * SECOND_NS;
+    ask_all(node, 0, NONE_HELD);
+}
+
+// It would be of no use to try at once again, and threads have waited.
+static void give_up(struct node *node, const char *why)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+    uint64_t next_ns;
+
+    if (strcmp(why, checkpoint->told) != 0) { // it may stay so
+        snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
+        log_warning("no checkpoint: %s", why);
+    }
+    rest(node);
+    next_ns = clock_now_ns() + AGAIN_NS;
+    checkpoint->due_ns =
+        next_ns > checkpoint->due_ns ? next_ns : checkpoint->due_ns;
+}
+
+static void begin(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->cut++;
+    gather(node,
+           node->options.checkpoint.iterations > 0
+               ? checkpoint->iteration + node->options.checkpoint.iterations
+               : 0);
+}
+
+// main() has done something that could not be done again. If it has gone on from its wait
+// that matters only if there are threads that go on, too.
+static int is_spoilt(struct node *node)
+{
+    const struct prepared *prepared = &node->prepared;
+    char why[256];
+
+    if (prepared->spoilt == NULL ||
+        (prepared->has_gone_on && node->checkpoint.held_ns == 0)) {
+        return 0;
+    }
+    snprintf(why, sizeof why,
+             "main() has called %s()%s while threads run: it could not do "
+             "that again in a run that goes on (docs/checkpoints.md)",
+             prepared->spoilt,
+             prepared->has_gone_on ? ", and gone on from there," : "");
+    give_up(node, why);
+    node->checkpoint.due_ns = UINT64_MAX;
+    return 1;
+}
+
+static int may_begin(struct node *node)
+{
+    const struct prepared *prepared = &node->prepared;
+
+    return !node_is_changing(node) &&
+           !membership_is_busy(node->members.machine) &&
+           sync_n_alive(node->sync) > 1 &&
+           (prepared->is_waiting || prepared->has_gone_on);
+}
+
+static void write_all(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->step = CUT_WRITE;
+    checkpoint->iteration = checkpoint->answers.most; // C2
+    checkpoint->generation = checkpoint->next_generation++;
+    checkpoint->n_written = 0;
+    checkpoint->is_confirmed = 0;
+    checkpoint->owned = (struct page_count){0};
+    checkpoint->known = (struct page_count){0};
+    checkpoint->why[0] = '\0';
+    clerk_write(node); // and has the others do so when there is a folder
+}
+
+// Something is under way that the end of the next iteration will find over.
+static int is_untimely(struct node *node)
+{
+    return tracking_is_active(node) ||
+           membership_is_busy(node->members.machine) || node_is_changing(node);
+}
+
+// How many iterations threads must have ended to be held; 0: those that are held are all
+// where they should be.
+static uint64_t higher(const struct cut_round *answers)
+{
+    if (answers->passed >= answers->least) {
+        return answers->passed + 1 > answers->most ? answers->passed + 1
+                                                   : answers->most;
+    }
+    return answers->most > answers->least ? answers->most : 0;
+}
+
+// All others are held: if somebody waits for the end of a thread it is main().
+static int is_quiet(struct node *node, const struct cut_round *answers)
+{
+    return node->prepared.is_waiting && sync_has_joiner(node->sync) &&
+           answers->is_still && answers->sent == answers->received &&
+           answers->n_held == sync_n_alive(node->sync) - 1;
+}
+
+static void end_round(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+    const struct cut_round *answers = &checkpoint->answers;
+    const int was_quiet = checkpoint->was_quiet;
+
+    checkpoint->is_asking = 0;
+    if (answers->n_held == 0) {
+        return;
+    }
+    if (is_untimely(node)) {
+        gather(node, answers->most + 1);
+    } else if (higher(answers) > 0) {
+        gather(node, higher(answers));
+    } else {
+        checkpoint->was_quiet = is_quiet(node, answers);
+        if (checkpoint->was_quiet && answers->why[0] != '\0') {
+            give_up(node, answers->why);
+        } else if (checkpoint->was_quiet && was_quiet &&
+                   answers->sent == checkpoint->last.sent &&
+                   answers->received == checkpoint->last.received) {
+            write_all(node);
+        }
+        checkpoint->last = *answers;
+    }
+}
+
+static tm_status receive_state(struct node *node, const struct message *message)
+{
+    const struct message_cut_state *state = &message->u.cut_state;
+    struct cut_round *answers = &node->checkpoint.answers;
+
+    if (node->self != 0) {
+        return TM_EWIRE;
+    }
+    if (!node->checkpoint.is_asking || state->cut != node->checkpoint.cut ||
+        state->round != node->checkpoint.round) {
+        return TM_OK; // of one that was given up
+    }
+    answers->is_still &= state->is_still;
+    answers->n_held += state->n_held;
+    answers->least =
+        state->least < answers->least ? state->least : answers->least;
+    answers->most = state->most > answers->most ? state->most : answers->most;
+    answers->passed =
+        state->passed > answers->passed ? state->passed : answers->passed;
+    answers->sent += state->sent;
+    answers->received += state->received;
+    if (message->body_size > 0) {
+        snprintf(answers->why, sizeof answers->why, "%.*s",
+                 (int)message->body_size, (const char *)message->body);
+    }
+    if (++answers->n_answers == node->port.roster.n_live) {
+        end_round(node);
+    }
+    return TM_OK;
+}
+
+static void ask_round(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->is_asking = 1;
+    checkpoint->round++;
+    checkpoint->answers = (struct cut_round){
+        .is_still = 1,
+        .least = UINT64_MAX,
+        .sent = membership_gone_sent(node->members.machine),
+        .received = membership_gone_received(node->members.machine),
+    };
+    ask_all(node, checkpoint->round, checkpoint->above);
+}
+
+static void await_threads(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+    const uint64_t now_ns = clock_now_ns();
+    char why[160];
+
+    if (checkpoint->held_ns == 0) {
+        return;
+    }
+    if (now_ns - checkpoint->held_ns > GATHER_MAX_NS) {
+        snprintf(why, sizeof why,
+                 "%u of %u threads have come to the end of an iteration "
+                 "(tm_iteration_end) within %u s",
+                 checkpoint->last.n_held, sync_n_alive(node->sync) - 1,
+                 (unsigned)(GATHER_MAX_NS / SECOND_NS));
+        give_up(node, why);
+    } else if (!checkpoint->is_asking &&
+               now_ns - checkpoint->asked_ns >= ROUND_NS) {
+        ask_round(node);
+    }
+}
+
+// ---- the root: it is written
+
+static void note_failure(struct checkpoint *checkpoint, node_id from,
+                         const struct message *message)
+{
+    if (checkpoint->why[0] == '\0') {
+        snprintf(checkpoint->why, sizeof checkpoint->why,
+                 "node %u cannot write to %.*s", from, (int)message->body_size,
+                 (const char *)message->body);
+    }
+}
+
+static unsigned place_of(const struct node *node, node_id id)
+{
+    unsigned i = 0;
+
+    while (node->port.roster.live[i] != id) {
+        i++;
+    }
+    return i;
+}
+
+static tm_status receive_saved(struct node *node, node_id from,
+                               const struct message *message)
+{
+    const struct message_cut_saved *saved = &message->u.cut_saved;
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (node->self != 0 || !roster_has(&node->port.roster, from) ||
+        checkpoint->step != CUT_WRITE || saved->cut != checkpoint->cut) {
+        return TM_EWIRE;
+    }
+    checkpoint->manifest->files[place_of(node, from)] =
+        (struct checkpoint_sum){saved->n_bytes, saved->hash};
+    checkpoint->owned.n += saved->n_pages;
+    checkpoint->owned.sum += saved->pages;
+    checkpoint->known.n += saved->known;
+    checkpoint->known.sum += saved->known_sum;
+    if (!saved->is_whole) {
+        note_failure(checkpoint, from, message);
+    }
+    if (++checkpoint->n_written == node->port.roster.n_live) {
+        checkpoint->step = CUT_CONFIRM;
+        if (checkpoint->why[0] == '\0' &&
+            (checkpoint->owned.n != checkpoint->known.n ||
+             checkpoint->owned.sum != checkpoint->known.sum)) { // C3
+            snprintf(checkpoint->why, sizeof checkpoint->why,
+                     "pages have moved meanwhile");
+        }
+    }
+    return TM_OK;
+}
+
+static void end_checkpoint(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (checkpoint->why[0] != '\0') {
+        give_up(node, checkpoint->why);
+        return;
+    }
+    checkpoint->told[0] = '\0';
+    log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
+              " threads, %" PRIu64 " bytes",
+              checkpoint->generation, checkpoint->iteration,
+              checkpoint->manifest->n_threads,
+              checkpoint_bytes(checkpoint->manifest));
+    rest(node);
+}
+
+int checkpoint_is_busy(const struct node *node)
+{
+    return node->checkpoint.step > CUT_GATHER || node->checkpoint.held_ns > 0;
+}
+
+// ---- the part
+
+static int lead(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    switch (checkpoint->step) {
+    case CUT_IDLE:
+        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node) &&
+            may_begin(node)) {
+            begin(node);
+        }
+        return 0;
+    case CUT_GATHER:
+        if (!is_spoilt(node)) {
+            await_threads(node);
+        }
+        return checkpoint->held_ns > 0;
+    case CUT_CONFIRM:
+        if (!checkpoint->has_clerk && checkpoint->is_confirmed) {
+            end_checkpoint(node);
+        } else if (!checkpoint->has_clerk) {
+            clerk_confirm(node);
+        }
+        return 1;
+    default:
+        return 1;
+    }
+}
+
+static int tick(struct node *node)
+{
+    return node->self == 0 && is_wanted(node) && !node_is_frozen(node) &&
+                   node_step(node) == RUNTIME_RUNNING
+               ? lead(node)
+               : 0;
+}
+
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    switch (message->type) {
+    case MESSAGE_cut_ask:
+        return receive_ask(node, from, &message->u.cut_ask);
+    case MESSAGE_cut_held:
+        if (checkpoint->step == CUT_GATHER && checkpoint->held_ns == 0 &&
+            message->u.cut_held.cut == checkpoint->cut) {
+            checkpoint->held_ns = clock_now_ns();
+        }
+        return TM_OK;
+    case MESSAGE_cut_state:
+        return receive_state(node, message);
+    case MESSAGE_cut_save:
+        if (from != 0 || checkpoint->has_clerk) {
+            return TM_EWIRE;
+        }
+        checkpoint->generation = message->u.cut_save.generation;
+        clerk_write(node);
+        return TM_OK;
+    case MESSAGE_cut_saved:
+        return receive_saved(node, from, message);
+    case MESSAGE_load_ask:
+        if (from != 0 || checkpoint->has_clerk) {
+            return TM_EWIRE;
+        }
+        clerk_load(node, message->u.load_ask.generation,
+                   message->u.load_ask.n_files);
+        return TM_OK;
+    case MESSAGE_loaded:
+        restore_loaded(node, message);
+        return TM_OK;
+    default:
+        return TM_EWIRE;
+    }
+}
+
+// Who comes has not been asked.
+static void roster_changed(struct node *node, int is_first)
+{
+    (void)is_first;
+    if (node->self == 0 && node->checkpoint.step == CUT_GATHER) {
+        node->checkpoint.cut++;
+        gather(node, node->checkpoint.above);
+    }
+}
+
+static void open_checkpoint(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->above = NONE_HELD;
+    if ((is_wanted(node) || checkpoint->restored != NULL) &&
+        node->unchanged != NULL) {
+        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: not yet for "
+                               "programs of `teamster cc`");
+    }
+    node->prepared.is_followed =
+        node->self == 0 && (is_wanted(node) || checkpoint->restored != NULL);
+    if (checkpoint->restored != NULL) {
+        sync_hold_threads(node->sync);
+        node->prepared.is_repeated = 1;
+        node->prepared.n_told = (unsigned)checkpoint->restored->n_told;
+        checkpoint->iteration = checkpoint->restored->iteration;
+    } else {
+        node->prepared.n_told = node->n_nodes;
+    }
+}
+
+static uint64_t newest(const char *folder)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+    const uint64_t found = n > 0 ? generations[0] : 0;
+
+    free(generations);
+    return found;
+}
+
+// What stays the same in all manifests of the run.
+static struct checkpoint_manifest *new_manifest(struct node *node)
+{
+    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
+    struct node_card card = {0};
+
+    ensure_memory(manifest != NULL);
+    node_card_set_version(&card);
+    snprintf(manifest->version, sizeof manifest->version, "%s", card.version);
+    (void)image_build_id(manifest->build_id);
+    manifest->layout = node->layout_hash;
+    manifest->canary = node->checkpoint.restored != NULL
+                           ? node->checkpoint.restored->canary
+                           : image_canary();
+    manifest->stack_size = node->options.stack_size;
+    manifest->max_threads = node->options.max_threads;
+    manifest->space = node->options.space;
+    checkpoint_set_arguments(manifest, node->argv);
+    return manifest;
+}
+
+static void start_checkpoint(struct node *node)
+{
+    const struct checkpoint_option *option = &node->options.checkpoint;
+    struct checkpoint *checkpoint = &node->checkpoint;
+    const char *why;
+
+    if (node->self != 0 || !is_wanted(node)) {
+        return;
+    }
+    why = checkpoint_open_folder(option->folder);
+    if (why != NULL) {
+        log_fatal(EXIT_OUTPUT, "checkpoints cannot be written to %s: %s",
+                  option->folder, why);
+    }
+    log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
+              "but not what main(), libraries and files have "
+              "(docs/checkpoints.md)",
+              option->folder,
+              option->seconds > 0 ? option->seconds : option->iterations,
+              option->seconds > 0 ? "s" : "iterations");
+    checkpoint->manifest = new_manifest(node);
+    checkpoint->next_generation = newest(option->folder) + 1;
+    checkpoint->due_ns = clock_now_ns() + option->seconds * SECOND_NS;
+}
+
+static void close_checkpoint(struct node *node)
+{
+    free(node->checkpoint.manifest);
+    free(node->checkpoint.restored);
+    node->checkpoint.manifest = NULL;
+    node->checkpoint.restored = NULL;
+}
+
+const struct part part_checkpoint = {
+    .open = open_checkpoint,
+    .start = start_checkpoint,
+    .tick = tick,
+    .owns = OWNER_checkpoint,
+    .receive = receive,
+    .roster_changed = roster_changed,
+    .save = parts_save_nothing,
+    .close = close_checkpoint,
+};

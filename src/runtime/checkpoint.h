@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef RUNTIME_CHECKPOINT_H
+#define RUNTIME_CHECKPOINT_H
+
+#include "net/port.h"
+#include "os/checkpoint_manifest.h"
+#include "pages/engine.h"
+
+struct node;
+struct thread;
+struct ult;
+
+/** How far a checkpoint is, on the root: checkpoint.c. */
+enum cut_step {
+    CUT_IDLE,    ///< none is due
+    CUT_GATHER,  ///< threads are held where their iteration ends
+    CUT_WRITE,   ///< each node writes what it has
+    CUT_CONFIRM, ///< the root's clerk makes it a checkpoint
+};
+
+/** What nodes have said in a round. */
+struct cut_round {
+    unsigned n_answers;
+    int is_still;
+    uint32_t n_held;
+    uint64_t least;
+    uint64_t most;
+    uint64_t passed;
+    uint64_t sent;
+    uint64_t received;
+    char why[128]; ///< no checkpoint can be made; "": it can
+};
+
+/** Checkpoints of this run. Guarded by the node lock, but for what the clerk is given. */
+struct checkpoint {
+    // every node
+    uint32_t cut;    ///< number of the one that is asked for
+    uint64_t above;  ///< threads that have ended so many iterations are held
+    uint32_t n_held; ///< here
+    int is_told;     ///< the root knows that some are
+    int has_clerk;   ///< it is at work
+    void (*clerk_work)(struct node *node);
+    uint64_t generation; ///< for the clerk
+    unsigned n_files;    ///< likewise
+
+    // the root's
+    enum cut_step step;
+    uint64_t due_ns;
+    uint64_t asked_ns;
+    uint64_t held_ns; ///< since when some are held; 0: none, as far as is known
+    uint32_t round;
+    int is_asking;
+    struct cut_round answers;
+    struct cut_round last; ///< of the round before
+    int was_quiet;
+    unsigned n_written;
+    int is_confirmed; ///< by the clerk: it is a checkpoint, or `why` says why not
+    struct page_count owned; ///< pages written ...
+    struct page_count known; ///< ... and those that there are
+    uint64_t iteration;      ///< of the latest one
+    uint64_t next_generation;
+    char why[CHECKPOINT_PATH_MAX + 160]; ///< it failed; "": it has not
+    char told[CHECKPOINT_PATH_MAX + 160];
+    struct checkpoint_manifest *manifest; ///< of the one that is being made
+
+    // a run that goes on from one
+    struct checkpoint_manifest *restored; ///< NULL: it does not
+    unsigned n_loaded;
+    struct waiter *loader; ///< waits for all nodes to have read
+};
+
+// ---- checkpoint_hold.c
+
+/** A thread is where its iteration ends: does it stay there? On its stack. */
+void checkpoint_hold(struct node *node);
+/** Held threads that have not ended so many iterations go on. Under the node lock. */
+void hold_above(struct node *node, uint64_t above);
+/** The root is to know that some are held, once for each time that it asks. Likewise. */
+void hold_tell(struct node *node);
+/** Say to the root which are held, and what is under way. Likewise. */
+void hold_answer(struct node *node, uint32_t round);
+
+// ---- checkpoint.c
+
+/** Are threads held, so that nodes must not come or go? Under the node lock. */
+int checkpoint_is_busy(const struct node *node);
+
+// ---- checkpoint_clerk.c, a thread of the node's own that reads and writes files
+
+/** Write what this node has. Under the node lock. */
+void clerk_write(struct node *node);
+/** On the root: all have written; make it a checkpoint. Under the node lock. */
+void clerk_confirm(struct node *node);
+/** Read this node's part of a checkpoint. Under the node lock. */
+void clerk_load(struct node *node, uint64_t generation, unsigned n_files);
+
+// ---- checkpoint_restore.c
+
+/** On the root, before nodes meet: choose a checkpoint, if --restart is given, for a
+ * program of this layout. Ends the process if there is none. */
+void restore_choose(struct node *node, uint64_t layout);
+/** main() has prepared, and is about to wait: bring everything back. On its stack. */
+void restore_all(struct node *node);
+/** A node has read its part. */
+void restore_loaded(struct node *node, const struct message *message);
+
+/** Which of n_nodes reads a file of a checkpoint of n_files, as far as an item of it goes:
+ * those that had neighbours have them again. @param item  a page's block, a thread's place
+ * @return < n_nodes */
+unsigned restore_place(unsigned file, unsigned n_files, unsigned n_nodes,
+                       uint64_t item);
+
+#endif

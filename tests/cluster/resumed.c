@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * A program that uses all that a checkpoint has to bring back: blocks large and small, that
+ * come and go, variables, each kind of synchronisation object, keys and memory of the
+ * threads' own, stacks of various depths, threads that have ended and others that come late.
+ * Its one number at the end is the same however often it was ended and went on.
+ *
+ *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [MISTAKE]
+ *
+ * -p  each thread rests so long in each iteration
+ *
+ * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
+ *   held    a mutex is held at the iteration's end
+ *   aside   a thread waits elsewhere, all the time
+ *   early   main() locks a mutex while threads run, before it waits
+ *   on      main() goes on from its first wait
+ *   other   main() does something else each time
+ *   bound   bytes are bound to a lock
+ */
+#include <string.h>
+#include <time.h>
+
+#include "program.h"
+
+enum { THREADS_MAX = 32, LISTED = 5000, KEPT = 64, DEPTH_MAX = 12 };
+
+struct note {
+    struct note *next;
+    uint64_t value;
+};
+
+static TM_SHARED struct {
+    unsigned n_threads;
+    unsigned n_iterations;
+    unsigned pause_us;
+    uint64_t seed;
+    char mistake[8];
+    uint64_t *table;    // a block of several pages, of all threads
+    uint64_t *steps;    // one of a coherent protocol
+    struct note *notes; // small blocks: a list
+    tm_mutex mutex;     // recursive
+    tm_mutex turn_mutex;
+    tm_cond turn_changed;
+    unsigned turn;
+    tm_sem tickets;
+    tm_rwlock rwlock;
+    tm_once once;
+    tm_barrier barrier;
+    tm_barrier early;
+    unsigned n_once;
+    uint64_t total;
+    tm_key key;
+    tm_thread late[2];
+    tm_sem never;
+} job = {.seed = 77};
+
+static TM_SHARED unsigned char begun[3 * 4096] = {1, 2, 3, 4};
+
+static int rounds; // of this process, before main() waits: not shared
+
+static void count_once(void)
+{
+    job.n_once++;
+}
+
+static void add_note(uint64_t value)
+{
+    struct note *note = tm_alloc(sizeof *note, NULL);
+
+    if (note == NULL) {
+        FAIL("no %s", "memory");
+    }
+    note->value = value;
+    note->next = job.notes;
+    job.notes = note;
+}
+
+static void drop_note(void)
+{
+    struct note *note = job.notes;
+
+    if (note != NULL) {
+        job.notes = note->next;
+        OK(tm_free(note));
+    }
+}
+
+static void change_notes(uint64_t value)
+{
+    OK(tm_mutex_lock(&job.mutex));
+    OK(tm_mutex_lock(&job.mutex)); // its kind comes back, too
+    job.total += value;
+    OK(tm_mutex_unlock(&job.mutex));
+    OK(tm_mutex_unlock(&job.mutex));
+}
+
+// One after the other, so that the list is the same in each run.
+static void take_turn(unsigned me, unsigned iteration)
+{
+    OK(tm_mutex_lock(&job.turn_mutex));
+    while (job.turn % job.n_threads != me) {
+        OK(tm_cond_wait(&job.turn_changed, &job.turn_mutex));
+    }
+    job.turn++;
+    if (mix(job.seed, iteration * 64 + me) % 3 == 0) {
+        drop_note();
+    } else {
+        add_note(mix(iteration, me));
+    }
+    OK(tm_cond_broadcast(&job.turn_changed));
+    OK(tm_mutex_unlock(&job.turn_mutex));
+}
+
+static void use_ticket(void)
+{
+    OK(tm_sem_wait(&job.tickets));
+    change_notes(1);
+    OK(tm_sem_post(&job.tickets));
+}
+
+static void rest_a_while(void)
+{
+    const struct timespec pause = {.tv_nsec = job.pause_us * 1000L};
+
+    if (job.pause_us > 0) {
+        nanosleep(&pause, NULL);
+    }
+}
+
+// The end of an iteration somewhere down the stack, with frames to be checked above it.
+static uint64_t end_iteration(unsigned depth, uint64_t key)
+{
+    unsigned char frame[200];
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof frame; i++) {
+        frame[i] = (unsigned char)mix(key, i + depth);
+    }
+    if (depth > 0) {
+        sum = end_iteration(depth - 1, key);
+    } else {
+        OK(tm_iteration_end(&job.barrier));
+    }
+    for (size_t i = 0; i < sizeof frame; i++) {
+        if (frame[i] != (unsigned char)mix(key, i + depth)) {
+            FAIL("a frame %u deep has changed", depth);
+        }
+        sum += frame[i];
+    }
+    return sum;
+}
+
+static void *be_late(void *argument)
+{
+    OK(tm_barrier_wait(&job.early));
+    return argument;
+}
+
+// Two threads that come late and end soon: their numbers are given again, or are not.
+static void have_late_ones(unsigned iteration)
+{
+    for (uintptr_t i = 0; i < 2; i++) {
+        OK(tm_thread_create(&job.late[i], NULL, be_late,
+                            (void *)(iteration + i)));
+    }
+    for (uintptr_t i = 0; i < 2; i++) {
+        void *result;
+
+        OK(tm_thread_join(job.late[i], &result));
+        change_notes((uintptr_t)result + job.late[i]);
+    }
+}
+
+static void make_mistake(unsigned me)
+{
+    if (strcmp(job.mistake, "held") == 0 && me == 0) {
+        OK(tm_mutex_lock(&job.turn_mutex));
+        end_iteration(0, 0);
+        OK(tm_mutex_unlock(&job.turn_mutex));
+    } else {
+        end_iteration(0, 0);
+    }
+}
+
+static uint64_t read_begun(void)
+{
+    uint64_t sum = 0;
+
+    OK(tm_rwlock_rdlock(&job.rwlock));
+    for (size_t i = 0; i < sizeof begun; i += 512) {
+        sum += begun[i];
+    }
+    OK(tm_rwlock_unlock(&job.rwlock));
+    return sum;
+}
+
+static void write_begun(unsigned me, unsigned iteration)
+{
+    if (iteration % job.n_threads == me) {
+        OK(tm_rwlock_wrlock(&job.rwlock));
+        begun[mix(iteration, 5) % sizeof begun / 512 * 512]++;
+        OK(tm_rwlock_unlock(&job.rwlock));
+    }
+}
+
+static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
+{
+    const size_t part = LISTED / job.n_threads;
+
+    for (size_t i = me * part; i < (me + 1) * part; i++) {
+        job.table[i] = mix(job.table[i], iteration);
+    }
+    job.steps[me * 40]++;
+    kept[iteration % KEPT] += mix(iteration, me);
+    take_turn(me, iteration);
+    use_ticket();
+    OK(tm_once_run(&job.once, count_once));
+    write_begun(me, iteration);
+    if (me == 0 && iteration % 7 == 3) {
+        have_late_ones(iteration);
+    }
+    rest_a_while();
+}
+
+static void *work(void *argument)
+{
+    const unsigned me = (unsigned)(uintptr_t)argument;
+    uint64_t *kept = tm_thread_alloc(KEPT * sizeof *kept);
+    int64_t sum = 0;
+
+    memset(kept, 0, KEPT * sizeof *kept);
+    OK(tm_key_set(job.key, kept));
+    for (unsigned iteration = 0; iteration < job.n_iterations; iteration++) {
+        int64_t all;
+
+        iterate(me, iteration, tm_key_get(job.key));
+        sum += (int64_t)end_iteration(mix(me, iteration) % DEPTH_MAX,
+                                      iteration * 64 + me);
+        if (job.mistake[0] != '\0') {
+            make_mistake(me);
+        }
+        sum +=
+            (int64_t)(read_begun() + job.table[(me + 1) * 7 % LISTED] % 1009);
+        OK(tm_reduce_int64(&job.barrier, TM_SUM, sum, &all));
+        sum = all % 1000003 + (int64_t)me;
+    }
+    for (unsigned i = 0; i < KEPT; i++) {
+        sum += (int64_t)(((uint64_t *)tm_key_get(job.key))[i] % 1009);
+    }
+    change_notes((uint64_t)sum);
+    return argument;
+}
+
+static void *end_at_once(void *argument)
+{
+    return argument;
+}
+
+static void *wait_aside(void *argument)
+{
+    OK(tm_sem_wait(&job.never));
+    return argument;
+}
+
+static void read_words(int argc, char **argv)
+{
+    int letter;
+
+    job.n_threads = 4;
+    job.n_iterations = 60;
+    while ((letter = getopt(argc, argv, "t:i:s:p:")) != -1) {
+        const unsigned value = (unsigned)strtoul(optarg, NULL, 10);
+
+        switch (letter) {
+        case 't':
+            job.n_threads = value;
+            break;
+        case 'i':
+            job.n_iterations = value;
+            break;
+        case 's':
+            job.seed = value;
+            break;
+        default:
+            job.pause_us = value;
+        }
+    }
+    if (optind < argc) {
+        snprintf(job.mistake, sizeof job.mistake, "%s", argv[optind]);
+    }
+}
+
+static void prepare(void)
+{
+    tm_alloc_attr coherent = {.name = "steps", .protocol = TM_SEQUENTIAL};
+    tm_alloc_attr bound = {.name = "bound", .protocol = TM_ENTRY};
+    void *first = tm_alloc(100000, NULL);
+
+    job.table = tm_alloc(LISTED * sizeof *job.table, NULL);
+    job.steps = tm_alloc(THREADS_MAX * 40 * sizeof *job.steps, &coherent);
+    OK(tm_free(first)); // there is a gap
+    if (strcmp(job.mistake, "bound") == 0 && tm_alloc(4096, &bound) == NULL) {
+        FAIL("no %s", "memory");
+    }
+    for (size_t i = 0; i < LISTED; i++) {
+        job.table[i] = mix(job.seed, i);
+    }
+    for (unsigned i = 0; i < 30; i++) {
+        add_note(i);
+    }
+    OK(tm_mutex_init(&job.mutex, TM_MUTEX_RECURSIVE));
+    OK(tm_sem_init(&job.tickets, 2));
+    OK(tm_sem_init(&job.never, 0));
+    OK(tm_barrier_init(&job.barrier, job.n_threads));
+    OK(tm_barrier_init(&job.early, 2));
+    OK(tm_key_create(&job.key, NULL));
+    if (strcmp(job.mistake, "other") == 0 && time(NULL) % 2 == 0) {
+        OK(tm_sem_init(&job.never, 0));
+    }
+}
+
+static uint64_t sum_up(void)
+{
+    uint64_t sum = job.total + job.n_once + job.turn;
+
+    for (size_t i = 0; i < LISTED; i++) {
+        sum = mix(sum, job.table[i]);
+    }
+    for (const struct note *note = job.notes; note != NULL; note = note->next) {
+        sum = mix(sum, note->value);
+    }
+    for (unsigned i = 0; i < job.n_threads; i++) {
+        sum = mix(sum, job.steps[i * 40]);
+    }
+    for (size_t i = 0; i < sizeof begun; i++) {
+        sum = mix(sum, begun[i]);
+    }
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    tm_thread threads[THREADS_MAX];
+    char title[64]; // of this process, and of its canary
+    tm_thread aside;
+
+    tm_init(&argc, &argv);
+    read_words(argc, argv);
+    snprintf(title, sizeof title, "%u threads, %u iterations", job.n_threads,
+             job.n_iterations);
+    prepare();
+    rounds++;
+    if (strcmp(job.mistake, "aside") == 0) {
+        OK(tm_thread_create(&aside, NULL, wait_aside, NULL));
+    }
+    if (strcmp(job.mistake, "on") == 0) {
+        OK(tm_thread_create(&aside, NULL, end_at_once, NULL));
+    }
+    for (uintptr_t i = 0; i < job.n_threads; i++) {
+        OK(tm_thread_create(&threads[i], NULL, work, (void *)i));
+    }
+    if (strcmp(job.mistake, "early") == 0) {
+        OK(tm_mutex_lock(&job.mutex));
+        OK(tm_mutex_unlock(&job.mutex));
+    }
+    if (strcmp(job.mistake, "on") == 0) {
+        OK(tm_thread_join(aside, NULL));
+    }
+    for (unsigned i = 0; i < job.n_threads; i++) {
+        OK(tm_thread_join(threads[i], NULL));
+    }
+    printf("%s, main() prepared %d time: %016" PRIx64 "\n", title, rounds,
+           sum_up());
+    if (strcmp(job.mistake, "aside") == 0) {
+        OK(tm_sem_post(&job.never));
+        OK(tm_thread_join(aside, NULL));
+    }
+    return 0;
+}

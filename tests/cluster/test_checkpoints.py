@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs are killed, and go on from a checkpoint: the same bits at the end.
+
+    test_checkpoints.py TEST --build DIR [--app NAME] [--seed N]
+
+Test `app`: an application that is killed once and goes on, each time on another number of
+nodes, with another protocol, policy, source of faults and budget of memory, drawn from the
+seed.
+"""
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import jobs
+
+APPS = {
+    "jacobi": ("--size", 256, "--iterations", 120, "--threads", 6),
+    "sor": ("--size", 256, "--iterations", 120, "--threads", 6),
+    "gauss": ("--size", 300, "--iterations", 150, "--threads", 6),
+    "resumed": ("-t", 6, "-i", 60, "-p", 2000),
+}
+N_RUNS = 4  # of test `app`
+N_KILLS = 8
+RESULT = re.compile(r"\b([0-9a-f]{16})$", re.M)
+GOES_ON = "goes on from checkpoint"
+USAGE, OUTPUT, MISMATCH, CONFIGURATION = 64, 73, 76, 78
+
+
+class Checkpoints:
+    def __init__(self, options, folder):
+        self.options = options
+        self.root = folder
+        self.folder = os.path.join(folder, "saved")
+        self.variables = {"TMPDIR": folder, "XDG_RUNTIME_DIR": ""}
+        self.random = random.Random(options.seed)
+
+    def path(self, *parts):
+        return os.path.join(self.options.build, *parts)
+
+    def program(self, name, *words):
+        place = ("tests", "cluster") if name == "resumed" else ("apps",)
+        return (self.path(*place, name), *(words or APPS[name]))
+
+    def start(self, n_nodes, program, *words):
+        return jobs.Job(self.path("cli", "teamster"),
+                        ["-n", n_nodes, *words, *program], self.variables)
+
+    def expect(self, n_nodes, program, *words):
+        """A run to its end. @return its output"""
+        return self.start(n_nodes, program, *words).expect_success()
+
+    def result(self, output):
+        found = RESULT.findall(output)
+        if len(found) != 1:
+            raise jobs.Failure(f"no result in\n{output}")
+        return found[0]
+
+    def refused(self, code, text, n_nodes, program, *words):
+        job = self.start(n_nodes, program, *words)
+        found, output = job.finish()
+        if found != code or text not in output:
+            job.fail(f"exit code {found}, not {code} with {text!r}", output)
+
+    def generations(self):
+        """Of those that have a manifest, rising."""
+        try:
+            names = os.listdir(self.folder)
+        except FileNotFoundError:
+            return []
+        return sorted(int(name.split("-")[1]) for name in names
+                      if os.path.exists(os.path.join(self.folder, name,
+                                                     "manifest")))
+
+    def kill(self, job):
+        """All at once, as if the power went."""
+        pids = job.processes()
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        output = job.rest()
+        if not jobs.wait_until(lambda: not job.processes(), jobs.LEFTOVER_S):
+            job.fail("processes are left", output)
+        return output
+
+    def run_until(self, n_nodes, program, *words, every=3, at_least=2):
+        """A run that is killed when it has written so many checkpoints, or more."""
+        before = max(self.generations(), default=0)
+        job = self.start(n_nodes, program,
+                         f"--checkpoint={self.folder},every={every}", *words)
+
+        def has_come():
+            return (max(self.generations(), default=0) >= before + at_least
+                    or job.process.poll() is not None)
+
+        if not jobs.wait_until(has_come) or job.process.poll() is not None:
+            job.fail("no checkpoints", job.kill_all())
+        return self.kill(job)
+
+    def draw_words(self):
+        words = ["--protocol", self.random.choice(jobs.PROTOCOLS),
+                 "--policy", self.random.choice(("none", "cpu-mem", "cpu")),
+                 "--fault-source",
+                 self.random.choice(("userfaultfd", "mprotect"))]
+        if self.random.random() < 0.5:
+            words += ["--memory", self.random.choice(("512K", "1M", "4M"))]
+        if self.random.random() < 0.5:
+            words += ["--workers", 2]
+        return words
+
+    def show(self, folder=None):
+        done = subprocess.run(
+            [self.path("cli", "teamster"), "ckpt", "show",
+             folder or self.folder], text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=jobs.DEADLINE_S, check=False)
+        return done.returncode, done.stdout
+
+    # ---- tests
+
+    def app(self):
+        program = self.program(self.options.app)
+        right = self.result(self.expect(1, program))
+        for _ in range(N_RUNS):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            words = self.draw_words()
+            if self.random.random() < 0.5:
+                words += ["--shuffle", self.random.randrange(1, 1000)]
+            self.run_until(self.random.randint(1, 4), program, *words)
+            output = self.expect(self.random.randint(1, 4), (),
+                                 f"--restart={self.folder}",
+                                 *self.draw_words())
+            if self.result(output) != right or GOES_ON not in output:
+                raise jobs.Failure(f"another result\n{output}")
+
+    def it_may_be_killed_at_any_moment(self):
+        """Also while it writes, or goes on from one: again and again."""
+        program = self.program("resumed", "-t", 5, "-i", 200, "-p", 1000)
+        right = self.result(self.expect(1, program))
+        n_kills = 0
+        self.run_until(2, program, every=1, at_least=1)
+        while True:
+            job = self.start(self.random.randint(1, 3), (),
+                             f"--restart={self.folder}",
+                             f"--checkpoint={self.folder},every=1")
+            ends = (time.monotonic() +
+                    self.random.uniform(0.05, 1.5) * jobs.SLOWDOWN)
+            if n_kills < N_KILLS:
+                while time.monotonic() < ends and job.process.poll() is None:
+                    time.sleep(0.005)
+            else:
+                job.process.wait()
+            if job.process.poll() is not None:
+                break
+            self.kill(job)
+            n_kills += 1
+        print(f"killed {n_kills} times")
+        output = job.rest()
+        if job.process.returncode != 0 or self.result(output) != right:
+            job.fail("another result", output)
+
+    def spoil(self, path):
+        """Change a file in one way. @return what was there"""
+        with open(path, "rb") as file:
+            was = file.read()
+        bad = bytearray(was)
+        way = self.random.randrange(3)
+        if way == 0:
+            at = self.random.randrange(len(bad))
+            bad[at] ^= 1 << self.random.randrange(8)
+        elif way == 1:
+            del bad[self.random.randrange(len(bad)):]
+        else:
+            bad += b"\0"
+        with open(path, "wb") as file:
+            file.write(bad)
+        return was
+
+    def torn_files_are_not_used(self):
+        """Each file of a checkpoint, changed by a bit, cut, or longer."""
+        program = self.program("resumed", "-t", 3, "-i", 30, "-p", 1000)
+        right = self.result(self.expect(1, program))
+        self.run_until(2, program, every=2, at_least=3)
+        older, newest = self.generations()[-2:]
+        folder = os.path.join(self.folder, f"generation-{newest}")
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            for _ in range(12):
+                was = self.spoil(path)
+                code, shown = self.show()
+                torn = re.findall(r"^ +(\d+) .*torn", shown, re.M)
+                if code != 0 or torn != [str(newest)]:
+                    raise jobs.Failure(f"{name}: {code}\n{shown}")
+                with open(path, "wb") as file:
+                    file.write(was)
+            self.spoil(path)
+            output = self.expect(2, (), f"--restart={self.folder}")
+            if (f"generation {newest} cannot be used" not in output or
+                    f"{GOES_ON} {older}:" not in output or
+                    self.result(output) != right):
+                raise jobs.Failure(f"{name}\n{output}")
+            with open(path, "wb") as file:
+                file.write(was)
+        for generation in (older, newest):
+            os.unlink(os.path.join(self.folder, f"generation-{generation}",
+                                   "manifest"))
+        if self.show()[0] != CONFIGURATION:
+            raise jobs.Failure("teamster ckpt show finds one")
+        self.refused(CONFIGURATION, "no checkpoint there is whole", 2, program,
+                     f"--restart={self.folder}")
+
+    def what_cannot_be_saved_is_told(self):
+        """And the run goes on."""
+        for mistake, text in (("held", "a mutex is held"),
+                              ("aside", "have come to the end of an iteration"),
+                              ("early", "main() has called tm_mutex_lock()"),
+                              ("on", "main() has called tm_thread_join()"),
+                              ("bound", "bound to locks")):
+            program = self.program("resumed", "-t", 3, "-i", 20, mistake)
+            right = self.result(self.expect(1, program))
+            output = self.expect(2, program,
+                                 f"--checkpoint={self.folder},every=2")
+            if output.count(text) != 1 or self.result(output) != right:
+                raise jobs.Failure(f"{mistake}: no {text!r}\n{output}")
+
+    def another_program_is_refused(self):
+        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000)
+        self.run_until(2, program, every=2, at_least=1)
+        restart = f"--restart={self.folder}"
+        self.refused(MISMATCH, "of another program", 2, self.program("sor"),
+                     restart)
+        self.refused(MISMATCH, "main() does not do what it did", 2,
+                     self.program("resumed", "-t", 4, "-i", 40), restart)
+        self.refused(MISMATCH, "give it --stack-size=262144", 2, (), restart,
+                     "--stack-size=512K")
+        self.refused(CONFIGURATION, "there is no checkpoint", 2, (),
+                     f"--restart={self.root}")
+        self.refused(CONFIGURATION, "No such file", 2, (),
+                     f"--restart={self.root}/none")
+
+    def a_folder_that_cannot_be_written_is_told(self):
+        program = self.program("resumed", "-t", 3, "-i", 10)
+        path = os.path.join(self.root, "file")
+        with open(path, "w", encoding="ascii"):
+            pass
+        self.refused(OUTPUT, "Not a directory", 2, program,
+                     f"--checkpoint={path}/in")
+
+    def a_full_disk_keeps_the_one_before(self):
+        """A checkpoint that does not fit is a warning."""
+        os.mkdir(self.folder)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=3m", "none", self.folder],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if mounted.returncode != 0:
+            raise jobs.Skip("nothing can be mounted here")
+        try:
+            self.fill_disk()
+        finally:
+            subprocess.run(["umount", "-l", self.folder], check=False)
+
+    def fill_disk(self):
+        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 3000)
+        right = self.result(self.expect(1, program))
+        job = self.start(2, program, f"--checkpoint={self.folder},every=3")
+        jobs.wait_until(lambda: self.generations())
+        try:
+            with open(os.path.join(self.folder, "fill"), "wb",
+                      buffering=0) as file:
+                while file.write(bytes(1 << 10)) > 0:
+                    pass
+        except OSError:
+            pass
+        output = job.expect_success()
+        if (output.count("No space left on device") != 1 or
+                self.result(output) != right or not self.generations()):
+            job.fail("no warning", output)
+        output = self.expect(3, (), f"--restart={self.folder}")
+        if self.result(output) != right:
+            raise jobs.Failure(output)
+
+    def nodes_may_come_and_go_before(self):
+        program = self.program("resumed", "-t", 6, "-i", 300, "-p", 2000)
+        right = self.result(self.expect(1, program))
+        job = self.start(3, program,
+                         f"--checkpoint={self.folder},every=2")
+        teamster = self.path("cli", "teamster")
+
+        def ask(*words):
+            return subprocess.run(
+                [teamster, words[0], str(job.process.pid), *words[1:]],
+                env={**os.environ, **self.variables}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                timeout=jobs.DEADLINE_S, check=False)
+
+        jobs.wait_until(lambda: self.generations())
+        for words in (("add",), ("remove", "1"), ("add",), ("remove", "2")):
+            done = ask(*words)
+            if done.returncode != 0:
+                job.fail(f"{words}: {done.stdout}", job.kill_all())
+        before = max(self.generations())
+        if not jobs.wait_until(lambda: max(self.generations()) > before + 1):
+            job.fail("no more checkpoints", job.kill_all())
+        self.kill(job)
+        output = self.expect(2, (), f"--restart={self.folder}")
+        if self.result(output) != right:
+            raise jobs.Failure(output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--app", choices=APPS)
+    parser.add_argument("--seed", type=int, default=1)
+    return jobs.main(Checkpoints, parser)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
