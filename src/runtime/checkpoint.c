@@ -470,25 +470,36 @@ static void roster_changed(struct node *node, int is_first)
     }
 }
 
+// Stacks point to code, so that has to be where it was.
+static void refuse_what_cannot_go_on(const struct node *node)
+{
+    if (node->unchanged != NULL) {
+        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: not yet for "
+                               "programs of `teamster cc`");
+    }
+    if (!image_is_fixed()) {
+        log_fatal(EXIT_CONFIG,
+                  "--checkpoint and --restart: address randomisation is on in "
+                  "this process; start the program with `teamster run`");
+    }
+}
+
 static void open_checkpoint(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
 
     checkpoint->above = NONE_HELD;
-    if ((is_wanted(node) || checkpoint->restored != NULL) &&
-        node->unchanged != NULL) {
-        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: not yet for "
-                               "programs of `teamster cc`");
+    node->prepared.n_told = node->n_nodes;
+    if (!is_wanted(node) && checkpoint->restored == NULL) {
+        return;
     }
-    node->prepared.is_followed =
-        node->self == 0 && (is_wanted(node) || checkpoint->restored != NULL);
+    refuse_what_cannot_go_on(node);
+    node->prepared.is_followed = node->self == 0;
     if (checkpoint->restored != NULL) {
         sync_hold_threads(node->sync);
         node->prepared.is_repeated = 1;
         node->prepared.n_told = (unsigned)checkpoint->restored->n_told;
         checkpoint->iteration = checkpoint->restored->iteration;
-    } else {
-        node->prepared.n_told = node->n_nodes;
     }
 }
 

@@ -245,6 +245,15 @@ class Checkpoints:
         self.refused(CONFIGURATION, "No such file", 2, (),
                      f"--restart={self.root}/none")
 
+    def it_needs_fixed_addresses(self):
+        done = subprocess.run(
+            [self.path("tests", "cluster", "resumed")], text=True, stdout=subprocess.PIPE,
+            env={**os.environ, "TEAMSTER_CHECKPOINT": self.folder},
+            stderr=subprocess.STDOUT, timeout=jobs.DEADLINE_S, check=False)
+        if (done.returncode != CONFIGURATION or
+                "address randomisation is on" not in done.stdout):
+            raise jobs.Failure(f"exit code {done.returncode}\n{done.stdout}")
+
     def a_folder_that_cannot_be_written_is_told(self):
         program = self.program("resumed", "-t", 3, "-i", 10)
         path = os.path.join(self.root, "file")
