@@ -133,7 +133,9 @@ class Checkpoints:
             words = self.draw_words()
             if self.random.random() < 0.5:
                 words += ["--shuffle", self.random.randrange(1, 1000)]
-            self.run_until(self.random.randint(1, 4), program, *words)
+            output = self.run_until(self.random.randint(1, 4), program, *words)
+            if "no checkpoint:" in output:
+                raise jobs.Failure(f"{words}\n{output}")
             output = self.expect(self.random.randint(1, 4), (),
                                  f"--restart={self.folder}",
                                  *self.draw_words())
