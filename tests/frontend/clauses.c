@@ -13,6 +13,7 @@ static double own_list[300];
 
 static int order[N];
 static unsigned char met[N];
+static volatile int holder; // of a lock
 
 static void run_ordered(const char *name)
 {
@@ -63,7 +64,13 @@ static void run_unsigned(void)
     unsigned long sum = 0;
     unsigned long down = 0;
     unsigned long n = 0;
+    unsigned long met_middle = 0;
 
+#pragma omp parallel for schedule(dynamic, 5) reduction(+ : met_middle)
+    for (unsigned long i = (1ul << 63) - 30; i < (1ul << 63) + 30; i++) {
+        met_middle++;
+    }
+    printf("middle %lu\n", met_middle);
 #pragma omp parallel for schedule(dynamic, 5) reduction(+ : sum)
     for (unsigned long i = ULONG_MAX - 100; i < ULONG_MAX - 3; i += 3) {
         sum += ULONG_MAX - i;
@@ -138,11 +145,16 @@ static void run_locks(void)
     omp_nest_lock_t nest;
     int count = 0;
     int depth = 0;
+    int wrong = 0;
 
     omp_init_nest_lock(&nest);
 #pragma omp parallel
     for (int i = 0; i < 20; i++) {
         omp_set_nest_lock(&nest);
+        holder = omp_get_thread_num();
+        for (int k = 0; k < 2000; k++) {
+            wrong += holder != omp_get_thread_num();
+        }
         if (omp_test_nest_lock(&nest) == 2) {
             count++;
             omp_unset_nest_lock(&nest);
@@ -152,7 +164,7 @@ static void run_locks(void)
     depth = omp_test_nest_lock(&nest);
     omp_unset_nest_lock(&nest);
     omp_destroy_nest_lock(&nest);
-    printf("locks %d %d\n", count, depth);
+    printf("locks %d %d %d\n", count, depth, wrong);
 }
 
 static void tell_levels(void)
