@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What tasks cost: empty ones, and fib(N) with a task for each call above a few. The same
- * with OpenMP: plain/tasks_openmp.c.
+ * What tasks cost: empty ones, and fib(N) with a task for each call. The same with OpenMP:
+ * plain/tasks_openmp.c.
  *
  *     tasks_cost [N]
  *
- * Prints tasks a second, the best of five, of all nodes together.
+ * Prints tasks a second, all nodes together: median and quartiles of eleven runs.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
+#include "task_rates.h"
 #include "teamster.h"
-
-enum { N_EMPTY = 1000000, N_TIMES = 5 };
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void nothing(void *arg)
 {
@@ -60,19 +47,18 @@ static void fib(void *arg)
     me->result = left.result + right.result;
 }
 
-static double best_of(void (*run)(void *), void *arg)
+static void measure(const char *name, double n_tasks, void (*run)(void *),
+                    void *arg)
 {
-    double best_s = 1e9;
+    double us[N_TIMES];
 
     for (int i = 0; i < N_TIMES; i++) {
-        const double began_s = now_s();
-        double took_s;
+        const double began_us = now_us();
 
         run(arg);
-        took_s = now_s() - began_s;
-        best_s = took_s < best_s ? took_s : best_s;
+        us[i] = now_us() - began_us;
     }
-    return best_s;
+    rates_print(name, n_tasks, us);
 }
 
 static void empty_local(void *arg)
@@ -87,27 +73,16 @@ static void empty_open(void *arg)
     spawn_empty(0);
 }
 
-// fib(n) makes as many tasks, with one for each call of n >= 2.
-static long n_tasks(int n)
-{
-    return n < 2 ? 0 : 1 + n_tasks(n - 1) + n_tasks(n - 2);
-}
-
 int main(int argc, char **argv)
 {
-    struct fib all;
-    double s;
+    struct fib all = {argc > 1 ? atoi(argv[1]) : 25, 0};
 
     if (tm_init(&argc, &argv) != TM_OK) {
         return 1;
     }
-    all.n = argc > 1 ? atoi(argv[1]) : 25;
-    s = best_of(empty_local, NULL);
-    printf("empty, of the node: %.0f a second\n", N_EMPTY / s);
-    s = best_of(empty_open, NULL);
-    printf("empty, of any node: %.0f a second\n", N_EMPTY / s);
-    s = best_of(fib, &all);
-    printf("fib(%d) = %ld: %.4f s, %.0f tasks a second\n", all.n, all.result, s,
-           (double)n_tasks(all.n) / s);
+    measure("empty, of the node", N_EMPTY, empty_local, NULL);
+    measure("empty, of any node", N_EMPTY, empty_open, NULL);
+    measure("fib", fib_tasks(all.n), fib, &all);
+    printf("fib(%d) = %ld\n", all.n, all.result);
     return 0;
 }

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ../tasks.c with tasks of OpenMP.
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-enum { N_EMPTY = 1000000, N_TIMES = 5 };
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
+#include "../task_rates.h"
 
 static void nothing(void)
 {
@@ -57,32 +45,25 @@ static long all_fib(int n)
     return result;
 }
 
-static long n_tasks(int n)
-{
-    return n < 2 ? 0 : 1 + n_tasks(n - 1) + n_tasks(n - 2);
-}
-
 int main(int argc, char **argv)
 {
     const int n = argc > 1 ? atoi(argv[1]) : 25;
-    double empty_s = 1e9;
-    double fib_s = 1e9;
+    double empty_us[N_TIMES];
+    double fib_us[N_TIMES];
     long result = 0;
 
     for (int i = 0; i < N_TIMES; i++) {
-        const double began_s = now_s();
-        double middle_s;
-        double end_s;
+        const double began_us = now_us();
+        double middle_us;
 
         spawn_empty();
-        middle_s = now_s();
+        middle_us = now_us();
         result = all_fib(n);
-        end_s = now_s();
-        empty_s = middle_s - began_s < empty_s ? middle_s - began_s : empty_s;
-        fib_s = end_s - middle_s < fib_s ? end_s - middle_s : fib_s;
+        empty_us[i] = middle_us - began_us;
+        fib_us[i] = now_us() - middle_us;
     }
-    printf("empty: %.0f a second\n", N_EMPTY / empty_s);
-    printf("fib(%d) = %ld: %.4f s, %.0f tasks a second\n", n, result, fib_s,
-           (double)n_tasks(n) / fib_s);
+    rates_print("empty", N_EMPTY, empty_us);
+    rates_print("fib", fib_tasks(n), fib_us);
+    printf("fib(%d) = %ld\n", n, result);
     return 0;
 }
