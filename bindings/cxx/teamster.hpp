@@ -42,6 +42,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -696,6 +697,119 @@ class thread
     tm_thread number_ = 0;
     unique_block function_;
 };
+
+// ---- tasks and loops ----
+
+namespace detail
+{
+
+template <class Function> constexpr void check_task()
+{
+    static_assert(
+        std::is_trivially_copyable_v<Function> &&
+            std::is_trivially_destructible_v<Function>,
+        "a task may run on another node: let the lambda capture numbers, "
+        "views and pointers to shared memory, not strings or vectors");
+    static_assert(sizeof(Function) <= TM_TASK_BYTES,
+                  "a task's lambda has at most TM_TASK_BYTES: capture a view");
+}
+
+template <class T, class Operation> void combine(void *into, const void *value)
+{
+    T &sum = *static_cast<T *>(into);
+
+    sum = Operation()(sum, *static_cast<const T *>(value));
+}
+
+template <class Body>
+void loop(std::int64_t first, std::int64_t end, Body body, std::int64_t grain,
+          const tm_reduction *reduction)
+{
+    tm_loop_attr attributes{};
+
+    check_task<Body>();
+    attributes.arg_size = sizeof body;
+    attributes.reduction = reduction;
+    check("tm_parallel_for()",
+          tm_parallel_for(
+              first, end, grain,
+              [](std::int64_t from, std::int64_t to, void *own) noexcept {
+                  (*static_cast<Body *>(own))(from, to);
+              },
+              &body, &attributes));
+}
+
+} // namespace detail
+
+/** Tasks that are waited for together, by the destructor at the latest. It stays with the thread
+ * or task that made it, on the stack mostly. */
+class task_group : detail::fixed
+{
+  public:
+    task_group() = default;
+    ~task_group()
+    {
+        (void)tm_wait(&group_);
+    }
+
+    /** Have a lambda run as a task, on any node: it is copied. */
+    template <class Function> void run(Function function)
+    {
+        detail::check_task<Function>();
+        detail::check("tm_spawn()", tm_spawn(
+                                        &group_,
+                                        [](void *own) noexcept {
+                                            (*static_cast<Function *>(own))();
+                                        },
+                                        &function, sizeof function));
+    }
+    void wait()
+    {
+        detail::check("tm_wait()", tm_wait(&group_));
+    }
+
+  private:
+    tm_group group_{};
+};
+
+/**
+ * Run the iterations `first` to `end` - 1 on all workers of all nodes, by calls
+ * body(from, to) of which each does those from `from` to `to` - 1.
+ *
+ * @param body   copied to all nodes
+ * @param grain  the most iterations of a call; 0: as is best
+ */
+template <class Body>
+void parallel_for(std::int64_t first, std::int64_t end, Body body,
+                  std::int64_t grain = 0)
+{
+    detail::loop(first, end, body, grain, nullptr);
+}
+
+/**
+ * parallel_for() whose calls return values, which are put together, with `initial`, by
+ * Operation()(T, T): associative and commutative, since the order differs from run to run.
+ */
+template <class T, class Operation = std::plus<T>, class Body>
+T parallel_reduce(std::int64_t first, std::int64_t end, T initial, Body body,
+                  std::int64_t grain = 0)
+{
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= TM_TASK_BYTES,
+                  "values of a reduction are copied between nodes");
+    T result = initial;
+    const tm_reduction reduction = {detail::combine<T, Operation>, sizeof(T),
+                                    &initial, &result};
+
+    detail::loop(
+        first, end,
+        [body](std::int64_t from, std::int64_t to) mutable {
+            const T value = body(from, to);
+
+            detail::check("tm_contribute()", tm_contribute(&value));
+        },
+        grain, &reduction);
+    return result;
+}
 
 namespace this_thread
 {

@@ -168,6 +168,55 @@ void spans()
     require(given.size() == 3 && given[2] == 0, "an array that was given");
 }
 
+long fib(int n)
+{
+    const teamster::array<long> parts(2);
+    teamster::task_group group;
+
+    if (n < 12) {
+        return n < 2 ? n : fib(n - 1) + fib(n - 2);
+    }
+    group.run([n, parts = parts.view()] { parts[0] = fib(n - 1); });
+    group.run([n, parts = parts.view()] { parts[1] = fib(n - 2); });
+    group.wait();
+    return parts[0] + parts[1];
+}
+
+void tasks()
+{
+    const teamster::array<int> squares(5000);
+    teamster::task_group none;
+
+    require(fib(16) == 987, "tasks");
+    for (int turn = 0; turn < 3; turn++) {
+        teamster::parallel_for(0, 5000,
+                               [all = squares.view()](long from, long to) {
+                                   for (long i = from; i < to; i++) {
+                                       all[i] += static_cast<int>(i % 100);
+                                   }
+                               });
+    }
+    for (int i = 0; i < 5000; i++) {
+        require(squares[i] == i % 100 * 3, "a loop");
+    }
+    require(teamster::parallel_reduce<long>(
+                0, 5000, 7,
+                [all = squares.view()](long from, long to) {
+                    long sum = 0;
+
+                    for (long i = from; i < to; i++) {
+                        sum += all[i];
+                    }
+                    return sum;
+                },
+                50) == 7 + 50 * 4950 * 3,
+            "a sum");
+    require(teamster::parallel_reduce<long, std::multiplies<long>>(
+                0, 3, 2, [](long from, long to) { return to - from; }, 1) == 2,
+            "a product");
+    none.wait();
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -184,6 +233,7 @@ int main(int argc, char **argv)
     try_to_lock(*all);
     require(wait_of_none(*all) == TM_EINVAL, "an error");
     spans();
+    tasks();
     std::puts("right");
     return 0;
 }
