@@ -1116,6 +1116,7 @@ typedef struct tm_group {
     const tm_reduction *reduction; ///< NULL: none; read at the first tm_spawn()
     int is_local;   ///< 1: its tasks stay on the node of who spawns them
     void *reserved; ///< NULL
+    uint64_t owner; ///< 0
 } tm_group;
 
 /**
@@ -1195,7 +1196,7 @@ typedef struct tm_loop_attr {
  *
  * Within a task or another loop it runs on the caller's node.
  *
- * @param first, end  nothing is done if end <= first
+ * @param first, end  nothing is done if end <= first; at most INT64_MAX iterations
  * @param grain       the most iterations of a part; 0: so that each worker has some 16 parts
  * @param body        same address on all nodes; as a task, see above
  * @param arg         a number, a pointer to shared memory, or, with attr->arg_size, any

@@ -88,7 +88,7 @@ static void put(struct checkpoint_writer *writer, const void *bytes,
 const char *checkpoint_write_begin(struct checkpoint_writer *writer,
                                    const char *path)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     *writer = (struct checkpoint_writer){.sum = {.hash = SEED}};
     writer->file = fd < 0 ? NULL : fdopen(fd, "w");

@@ -7,10 +7,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,11 +55,30 @@ void checkpoint_set_arguments(struct checkpoint_manifest *manifest,
         const size_t size = strlen(*argv) + 1;
 
         if (size > sizeof manifest->arguments - manifest->arguments_size) {
-            return; // who restarts has to say them again
+            manifest->arguments_size = 0; // who restarts has to say them again
+            return;
         }
         memcpy(manifest->arguments + manifest->arguments_size, *argv, size);
         manifest->arguments_size += size;
     }
+}
+
+// The words behind the program's name.
+static size_t behind_name(const struct checkpoint_manifest *manifest)
+{
+    return manifest->arguments_size > 0 ? strlen(manifest->arguments) + 1 : 0;
+}
+
+int checkpoint_has_arguments(const struct checkpoint_manifest *manifest,
+                             const struct checkpoint_manifest *other)
+{
+    const size_t from = behind_name(manifest);
+    const size_t other_from = behind_name(other);
+    const size_t size = manifest->arguments_size - from;
+
+    return size == other->arguments_size - other_from &&
+           memcmp(manifest->arguments + from, other->arguments + other_from,
+                  size) == 0;
 }
 
 char **checkpoint_arguments(struct checkpoint_manifest *manifest)
@@ -305,7 +326,7 @@ static void manifest_path(char *path, const char *folder, uint64_t generation,
 
 const char *checkpoint_open_folder(const char *folder)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
         return strerror(errno);
     }
     return access(folder, R_OK | W_OK | X_OK) == 0 ? NULL : strerror(errno);
@@ -320,13 +341,14 @@ const char *checkpoint_begin(const char *folder, uint64_t generation)
         return why;
     }
     checkpoint_generation_path(path, folder, generation);
-    return mkdir(path, 0777) == 0 ? NULL : strerror(errno);
+    return mkdir(path, 0700) == 0 ? NULL : strerror(errno);
 }
 
 static const char *write_manifest(const char *path, const char *text,
                                   size_t size)
 {
-    FILE *file = fopen(path, "we");
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     int is_whole;
 
     if (file == NULL) {
@@ -407,6 +429,7 @@ size_t checkpoint_list(const char *folder, uint64_t **generations)
 
         if (sscanf(entry->d_name, "generation-%" SCNu64 "%n", &number,
                    &behind) == 1 &&
+            isdigit((unsigned char)entry->d_name[strlen("generation-")]) &&
             entry->d_name[behind] == '\0') {
             uint64_t *more = realloc(*generations, (n + 1) * sizeof *more);
 
@@ -443,6 +466,22 @@ void checkpoint_tidy(const char *folder)
         }
     }
     free(generations);
+}
+
+const char *checkpoint_claim(const char *folder)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0) {
+        return strerror(errno);
+    }
+    // Where files cannot be locked nobody knows.
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        return "another run writes its checkpoints there";
+    }
+    checkpoint_tidy(folder);
+    return NULL; // the lock goes with the process
 }
 
 static char *read_all(const char *path, size_t *size, const char **why)

@@ -40,6 +40,9 @@ struct checkpoint_manifest {
 /** The words that the program was called with, NULL behind the last. */
 void checkpoint_set_arguments(struct checkpoint_manifest *manifest,
                               char *const *argv);
+/** Do two have the same words, but for the program's name? */
+int checkpoint_has_arguments(const struct checkpoint_manifest *manifest,
+                             const struct checkpoint_manifest *other);
 /** @return the same, to be freed; the words stay in the manifest */
 char **checkpoint_arguments(struct checkpoint_manifest *manifest);
 
@@ -65,6 +68,10 @@ void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
 
 /** Make the folder, if it is not there. @return NULL, or why not */
 const char *checkpoint_open_folder(const char *folder);
+
+/** Keep other runs from writing to the folder, until the process ends, and remove generations
+ * that were begun and not finished. @return NULL, or why not */
+const char *checkpoint_claim(const char *folder);
 
 /** Begin a generation: an empty folder of it. @return NULL, or why not */
 const char *checkpoint_begin(const char *folder, uint64_t generation);

@@ -53,12 +53,9 @@ static void find_in_notes(const char *at, size_t size, struct build_id *id)
     }
 }
 
-// The program itself is the first object.
-static int find_build_id(struct dl_phdr_info *object, size_t size, void *data)
+static void find_in_object(const struct dl_phdr_info *object,
+                           struct build_id *id)
 {
-    struct build_id *id = data;
-
-    (void)size;
     for (int i = 0; i < object->dlpi_phnum && id->size == 0; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
 
@@ -67,6 +64,13 @@ static int find_build_id(struct dl_phdr_info *object, size_t size, void *data)
                           segment->p_memsz, id);
         }
     }
+}
+
+// The program itself is the first object.
+static int find_build_id(struct dl_phdr_info *object, size_t size, void *data)
+{
+    (void)size;
+    find_in_object(object, data);
     return 1;
 }
 
@@ -183,6 +187,28 @@ tm_status image_layout(uint64_t *hash, char *text, size_t size)
     dl_iterate_phdr(add_object, &layout);
     *hash = layout.hash;
     return TM_OK;
+}
+
+static int add_build_id(struct dl_phdr_info *object, size_t size, void *data)
+{
+    uint64_t *hash = data;
+    struct build_id id = {NULL, 0};
+
+    (void)size;
+    if (is_vdso(object)) {
+        return 0;
+    }
+    find_in_object(object, &id);
+    *hash = hash_bytes(*hash, id.bytes, id.size);
+    return 0;
+}
+
+uint64_t image_objects(void)
+{
+    uint64_t hash = HASH_START;
+
+    dl_iterate_phdr(add_build_id, &hash);
+    return hash;
 }
 
 int image_is_fixed(void)

@@ -22,6 +22,10 @@ tm_status image_build_id(char *text);
  *                   as many as fit, for the message when two nodes differ */
 tm_status image_layout(uint64_t *hash, char *text, size_t size);
 
+/** @return a hash of the build-ids of the program and all its libraries, in their order; of one
+ *          that has none, of nothing */
+uint64_t image_objects(void);
+
 /** Is the address in the text of the program itself (main executable)?
  * Context: any, async-signal-safe after image_init(). */
 int image_is_program_text(uintptr_t pc);

@@ -38,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NONE_HELD UINT64_MAX
 #define SECOND_NS UINT64_C(1000000000)
@@ -484,6 +485,33 @@ static void refuse_what_cannot_go_on(const struct node *node)
     }
 }
 
+// main() may change the working folder later.
+static void make_absolute(char *path, size_t size, const char *option)
+{
+    char here[CHECKPOINT_PATH_MAX];
+    char *whole = NULL;
+
+    if (path[0] == '/' || path[0] == '\0') {
+        return;
+    }
+    if (getcwd(here, sizeof here) == NULL ||
+        asprintf(&whole, "%s/%s", here, path) < 0 || strlen(whole) >= size) {
+        log_fatal(EXIT_CONFIG, "%s=%s: its whole path is too long", option,
+                  path);
+    }
+    memcpy(path, whole, strlen(whole) + 1);
+    free(whole);
+}
+
+void checkpoint_fix_folders(struct options *options)
+{
+    make_absolute(options->checkpoint.folder, sizeof options->checkpoint.folder,
+                  "--checkpoint");
+    if (strcmp(options->restart, "none") != 0) {
+        make_absolute(options->restart, sizeof options->restart, "--restart");
+    }
+}
+
 static void open_checkpoint(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
@@ -544,6 +572,7 @@ static void start_checkpoint(struct node *node)
         return;
     }
     why = checkpoint_open_folder(option->folder);
+    why = why == NULL ? checkpoint_claim(option->folder) : why;
     if (why != NULL) {
         log_fatal(EXIT_OUTPUT, "checkpoints cannot be written to %s: %s",
                   option->folder, why);
@@ -556,6 +585,13 @@ static void start_checkpoint(struct node *node)
               option->seconds > 0 ? "s" : "iterations");
     checkpoint->manifest = new_manifest(node);
     checkpoint->next_generation = newest(option->folder) + 1;
+    if (checkpoint->next_generation > 1 &&
+        strcmp(node->options.restart, option->folder) != 0) {
+        log_warning(
+            "%s has checkpoints of an earlier run, which go when two of "
+            "this one are there; --restart=%s goes on from them",
+            option->folder, option->folder);
+    }
     checkpoint->due_ns = clock_now_ns() + option->seconds * SECOND_NS;
 }
 

@@ -7,6 +7,7 @@
 #include "pages/engine.h"
 
 struct node;
+struct options;
 struct thread;
 struct ult;
 
@@ -82,6 +83,9 @@ void hold_answer(struct node *node, uint32_t round);
 
 // ---- checkpoint.c
 
+/** Have folders of options, if they are relative, begin where the process is now. */
+void checkpoint_fix_folders(struct options *options);
+
 /** Are threads held, so that nodes must not come or go? Under the node lock. */
 int checkpoint_is_busy(const struct node *node);
 
@@ -98,7 +102,7 @@ void clerk_load(struct node *node, uint64_t generation, unsigned n_files);
 
 /** On the root, before nodes meet: choose a checkpoint, if --restart is given, for a
  * program of this layout. Ends the process if there is none. */
-void restore_choose(struct node *node, uint64_t layout);
+void restore_choose(struct node *node);
 /** main() has prepared, and is about to wait: bring everything back. On its stack. */
 void restore_all(struct node *node);
 /** A node has read its part. */

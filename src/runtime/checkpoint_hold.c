@@ -107,7 +107,9 @@ void hold_answer(struct node *node, uint32_t round)
     *state = (struct message_cut_state){
         .cut = node->checkpoint.cut,
         .round = round,
-        .is_still = engine_settles(node->engine) != 0,
+        // A clerk that has told what it wrote, or read, may have to end yet.
+        .is_still =
+            engine_settles(node->engine) != 0 && !node->checkpoint.has_clerk,
         .least = UINT64_MAX,
         .sent = node->n_sent,
         .received = node->n_received,

@@ -73,12 +73,28 @@ static void compare_program(const struct checkpoint_manifest *manifest,
     if (manifest->layout != layout) {
         log_fatal(EXIT_MISMATCH,
                   "--restart: the program and its libraries lie at other "
-                  "addresses than when the checkpoint was made: another "
-                  "version of a library, or another `ulimit -s`");
+                  "addresses than when the checkpoint was made, or are others: "
+                  "another version of a library, or another `ulimit -s`");
     }
 }
 
-void restore_choose(struct node *node, uint64_t layout)
+// Threads keep what they were told; main() would prepare with something else.
+static void compare_arguments(struct checkpoint_manifest *manifest,
+                              char *const *argv)
+{
+    struct checkpoint_manifest *now = calloc(1, sizeof *now);
+
+    ensure_memory(now != NULL);
+    checkpoint_set_arguments(now, argv);
+    if (!checkpoint_has_arguments(manifest, now)) {
+        log_warning("--restart: the arguments are others than those that the "
+                    "checkpoint was made with; threads go on with what they "
+                    "had");
+    }
+    free(now);
+}
+
+void restore_choose(struct node *node)
 {
     const struct options *options = &node->options;
     struct checkpoint_manifest *manifest;
@@ -93,7 +109,8 @@ void restore_choose(struct node *node, uint64_t layout)
     if (why != NULL) {
         log_fatal(EXIT_CONFIG, "--restart=%s: %s", options->restart, why);
     }
-    compare_program(manifest, layout);
+    compare_program(manifest, node->layout_hash);
+    compare_arguments(manifest, node->argv);
     compare_number("stacks of", "--stack-size=", manifest->stack_size,
                    options->stack_size);
     compare_number("at most so many threads:", "--max-threads=",

@@ -112,7 +112,8 @@ struct node {
         *unchanged; ///< the program; NULL: it was written for Teamster
     struct prepared prepared; ///< main(), until it waits
     struct checkpoint checkpoint;
-    uint64_t layout_hash; ///< of the program's mappings
+    uint64_t
+        layout_hash; ///< of the mappings and build-ids of the program and its libraries
     struct deadlock deadlock;
     struct freed_blocks freed;
     struct races races;

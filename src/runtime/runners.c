@@ -146,12 +146,13 @@ static void see_to_another(struct node *node, unsigned worker)
     node_leave(node);
 }
 
-static void give_way(struct runner *runner)
+// @param since_ns  when it has last given way
+static void give_way(uint64_t *since_ns)
 {
     const uint64_t now_ns = clock_now_ns();
 
-    if (now_ns - runner->since_ns >= GIVE_WAY_NS) {
-        runner->since_ns = now_ns;
+    if (now_ns - *since_ns >= GIVE_WAY_NS) {
+        *since_ns = now_ns;
         ult_yield();
     }
 }
@@ -169,7 +170,7 @@ static void run_one(struct node *node, struct runner *runner, struct task *task)
     }
     tasking_run(node, task);
     atomic_fetch_add(n_free, 1);
-    give_way(runner);
+    give_way(&runner->since_ns);
 }
 
 static void run_for_ever(void *argument)
@@ -227,7 +228,8 @@ static void begin_tasking(struct node *node)
 // ---- tasks on the calling thread
 
 // As its own argument's end is told, nothing may be left of what it has begun.
-static void check_end(struct node *node, const struct thread *thread)
+void tasking_check_end(struct node *node, const struct thread *thread,
+                       const char *what)
 {
     char text[128];
 
@@ -235,9 +237,9 @@ static void check_end(struct node *node, const struct thread *thread)
         return;
     }
     snprintf(text, sizeof text,
-             "thread %" PRIu64 " has run a task that ended without tm_wait() "
-             "for a group that it spawned into",
-             thread->number);
+             "thread %" PRIu64 " has %s without tm_wait() for a group that it "
+             "spawned into",
+             thread->number, what);
     node_enter_serving(node);
     report_program_error(node, text);
 }
@@ -252,7 +254,7 @@ void tasking_run(struct node *node, struct task *task)
     thread->family = family;
     thread->n_groups = 0;
     task->function(task->argument);
-    check_end(node, thread);
+    tasking_check_end(node, thread, "run a task that ended");
     thread->family = before;
     thread->n_groups = n_before;
     node_pay(node);
@@ -327,7 +329,9 @@ static int has_stack(const struct thread *thread)
     char *top;
 
     ult_stack(thread->ult, &low, &top);
-    return here - (uintptr_t)low >= LEAST_STACK;
+    // Half of it, too: a task is written for a stack of this size.
+    return here - (uintptr_t)low >= LEAST_STACK &&
+           here - (uintptr_t)low >= (uintptr_t)(top - low) / 2;
 }
 
 // U3. A task that one has taken keeps its family, and all above, from ending.
@@ -389,6 +393,7 @@ void tasking_wait(struct node *node, struct open_group *group)
 {
     const struct thread *thread = thread_self();
     const int may_run = has_stack(thread);
+    uint64_t since_ns = clock_now_ns();
 
     launch_threads(node, thread);
     while (family_n_left(&group->family) > 0) {
@@ -396,6 +401,7 @@ void tasking_wait(struct node *node, struct open_group *group)
 
         if (task != NULL) {
             tasking_run(node, task);
+            give_way(&since_ns);
         } else {
             park_for(node, group);
         }
@@ -491,6 +497,11 @@ static int tick(struct node *node)
         tasking->is_to_ask = 0;
         wake_one(tasking, 0);
     }
+    if (tasking->is_to_announce && tasks_has_some(tasking->tasks)) {
+        tasking->is_to_announce = 0;
+        atomic_store(&tasking->has_announced, 1);
+        tasks_announce(tasking->tasks);
+    }
     atomic_store(&tasking->wants_tick, 0);
     if (tasks_are_wanted(tasking->tasks)) {
         tasks_give(tasking->tasks);
@@ -509,7 +520,9 @@ static void roster_changed(struct node *node, int is_first)
     (void)is_first;
     tasks_roster_changed(node->tasking.tasks);
     node->tasking.is_to_ask = 1;
-    atomic_store(&node->tasking.has_announced, 0);
+    // Who has come hears of tasks that are there.
+    node->tasking.is_to_announce |=
+        atomic_exchange(&node->tasking.has_announced, 0);
 }
 
 const struct part part_tasks = {

@@ -619,8 +619,9 @@ static tm_status start_node(const struct tm_program *program,
     main_stack_find(&node->main_stack, node->argv);
     own = new_card();
     read_settings(node);
-    node->layout_hash = own->layout_hash;
-    restore_choose(node, own->layout_hash);
+    node->layout_hash = own->layout_hash ^ image_objects(); // as new_card()
+    checkpoint_fix_folders(&node->options);
+    restore_choose(node);
     open_memory(node, program);
     note_blocks(node, unchanged);
     open_machines(node);

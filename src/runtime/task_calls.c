@@ -56,6 +56,7 @@ struct open_group *tasking_open(struct node *node, tm_group *group)
             return NULL;
         }
         group->reserved = new_group(thread, group);
+        group->owner = thread->number + 1;
         thread->n_groups++;
         tasks_count_family(node->tasking.tasks, 1);
     }
@@ -85,14 +86,19 @@ void tasking_close(struct node *node, tm_group *group)
     thread_self()->n_groups--;
     tasks_count_family(node->tasking.tasks, -1);
     group->reserved = NULL;
+    group->owner = 0;
     free(open);
 }
 
+// What the group points to is private to its owner's node. A task that its owner runs
+// meanwhile is not its owner.
 static int is_mine(const tm_group *group)
 {
+    const struct thread *thread = thread_self();
     const struct open_group *open = group->reserved;
 
-    return open == NULL || open->thread == thread_self()->number;
+    return open == NULL || (group->owner == thread->number + 1 &&
+                            open->family.above == thread->family);
 }
 
 static struct family *family_of(struct node *node, tm_group *group)

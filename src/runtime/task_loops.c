@@ -20,6 +20,8 @@
 #include "tasks/shares.h"
 
 #define PARTS_A_WORKER 16
+#define LEAST_ITERATIONS 4            // of a node, that its times say something
+#define LONG_RANGE (INT64_C(1) << 40) // cuts are as exact as can be
 
 typedef void body_fn(int64_t from, int64_t to, void *arg);
 
@@ -72,12 +74,18 @@ struct part_run {
     int64_t end;
 };
 
-static void note_time(struct share_run *share, int64_t at, uint64_t ns)
+// Over all bins that the part lies in: which of its iterations took how long is not known.
+static void note_time(struct share_run *share, const struct part_run *part,
+                      uint64_t ns)
 {
     const struct share whole = {.first = share->first, .end = share->end};
+    const unsigned first = share_bin(&whole, part->first);
+    const unsigned n = share_bin(&whole, part->end - 1) - first + 1;
 
-    atomic_fetch_add_explicit(&share->bin_ns[share_bin(&whole, at)], ns,
-                              memory_order_relaxed);
+    for (unsigned i = 0; i < n; i++) {
+        atomic_fetch_add_explicit(&share->bin_ns[first + i], ns / n,
+                                  memory_order_relaxed);
+    }
 }
 
 static void run_part(void *argument)
@@ -96,7 +104,7 @@ static void run_part(void *argument)
     began_ns = ult_charge_self();
     share->body(part.first, part.end,
                 share->arg_size > 0 ? share->bytes : share->arg);
-    note_time(share, part.first, ult_charge_self() - began_ns);
+    note_time(share, &part, ult_charge_self() - began_ns);
 }
 
 static int64_t grain_of(const struct node *node, const struct share_run *share)
@@ -124,15 +132,13 @@ static void run_share(void *argument)
 // ---- shares of the loop
 
 // Begin or go on with what is known. Under the node lock.
-static void recall(struct node *node, struct loop_memory *memory, int64_t first,
-                   int64_t end)
+static void recall(struct node *node, struct loop_memory *memory)
 {
     node_id nodes[TM_MAX_NODES];
     double power[TM_MAX_NODES];
     uint32_t n_workers[TM_MAX_NODES];
 
     if (memory->n > 0 && memory->epoch == node->port.roster.epoch) {
-        shares_adapt(memory->shares, memory->n, first, end);
         return;
     }
     memory->epoch = node->port.roster.epoch;
@@ -145,7 +151,13 @@ static void recall(struct node *node, struct loop_memory *memory, int64_t first,
         memory->shares[i] = (struct share){
             .node = nodes[i], .power = power[i], .n_workers = n_workers[i]};
     }
-    shares_begin(memory->shares, memory->n, first, end);
+    shares_begin(memory->shares, memory->n, 0, LONG_RANGE);
+}
+
+// Of fewer iterations than some for each node neither times nor cuts tell anything.
+static int tells_much(int64_t first, int64_t end, unsigned n)
+{
+    return end - first >= (int64_t)n * LEAST_ITERATIONS;
 }
 
 // @return [*n] for free()
@@ -157,11 +169,17 @@ static struct share *shares_of(struct node *node, uint64_t key, int64_t first,
 
     node_enter(node);
     memory = memory_of(node, key);
-    recall(node, memory, first, end);
+    recall(node, memory);
     *n = memory->n;
     shares = malloc(*n * sizeof *shares);
     ensure_memory(shares != NULL);
     memcpy(shares, memory->shares, *n * sizeof *shares);
+    if (tells_much(first, end, *n)) {
+        shares_adapt(shares, *n, first, end);
+        memcpy(memory->shares, shares, *n * sizeof *shares);
+    } else {
+        shares_keep(shares, *n, first, end);
+    }
     node_leave(node);
     return shares;
 }
@@ -288,7 +306,9 @@ static void run_everywhere(struct node *node, const struct loop *loop,
     struct share *shares = shares_of(node, key, first, end, &n);
 
     run_shares(node, loop, shares, n);
-    remember(node, key, shares, n);
+    if (tells_much(first, end, n)) {
+        remember(node, key, shares, n);
+    }
     free(shares);
 }
 
@@ -319,12 +339,14 @@ tm_status tm_parallel_for(int64_t first, int64_t end, int64_t grain,
     const tm_status status = CHECK_CALL("tm_parallel_for");
     const struct thread *thread = thread_self();
     struct loop loop;
+    int64_t length;
 
     if (status != TM_OK) {
         return status;
     }
     attr = attr == NULL ? &none : attr;
-    if (!is_good(grain, body, arg, attr)) {
+    if (!is_good(grain, body, arg, attr) ||
+        (end > first && __builtin_sub_overflow(end, first, &length))) {
         return TM_EINVAL;
     }
     loop = (struct loop){grain, body, arg, attr->arg_size, attr->reduction};

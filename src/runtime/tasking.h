@@ -47,7 +47,8 @@ struct tasking {
 
     // Guarded by the node lock.
     unsigned n_runners;
-    uint8_t is_to_ask; ///< idle runners are to ask other nodes anew
+    uint8_t is_to_ask;      ///< idle runners are to ask other nodes anew
+    uint8_t is_to_announce; ///< who has come has not heard that there are tasks
     struct open_group *waits;
     struct table loops; ///< struct loop_memory: task_loops.c
 };
@@ -91,5 +92,10 @@ struct open_group *tasking_open(struct node *node, tm_group *group);
 
 /** Wait for it, and set the program's results. It is gone afterwards. */
 void tasking_close(struct node *node, tm_group *group);
+
+/** A task of the caller's, or the caller, ends: is there a group that it has not waited for? That
+ * ends the program. @param what  it has done */
+void tasking_check_end(struct node *node, const struct thread *thread,
+                       const char *what);
 
 #endif

@@ -82,6 +82,7 @@ static _Noreturn void finish(struct node *node, void *result)
 
     part_with_belongings();
     thread = thread_self();
+    tasking_check_end(node, thread, "ended");
     thread->result = (uint64_t)(uintptr_t)result;
     node_pay(node);
     node_enter(node);
@@ -299,6 +300,9 @@ static tm_status await_end(struct node *node, uint64_t number, void **result)
     tm_status status;
 
     if (is_main && node->prepared.is_repeated) {
+        node_enter(node);
+        sync_thread_launch(node->sync, 0); // while none starts
+        node_leave(node);
         restore_all(node);
     }
     wait_begin_call(node, &wait);

@@ -48,9 +48,13 @@ static void take_cuts(struct share *shares, unsigned n, const double *cut,
     const double length = (double)(end - first);
 
     for (unsigned i = 0; i < n; i++) {
+        const double at = cut[i + 1] * length + 0.5;
+
         shares[i].first = i == 0 ? first : shares[i - 1].end;
+        // Of a length near 2^63 a double may be more.
+        shares[i].end = i + 1 == n || at >= length ? end : first + (int64_t)at;
         shares[i].end =
-            i + 1 == n ? end : first + (int64_t)(cut[i + 1] * length + 0.5);
+            shares[i].end < shares[i].first ? shares[i].first : shares[i].end;
         memset(shares[i].bin_ns, 0, sizeof shares[i].bin_ns);
     }
 }
@@ -133,6 +137,14 @@ static double walk_on(struct walk *walk, unsigned n, double work,
     }
     width = (cut[walk->share + 1] - cut[walk->share]) / SHARE_BINS;
     return cut[walk->share] + width * (walk->bin + walk->part);
+}
+
+void shares_keep(struct share *shares, unsigned n, int64_t first, int64_t end)
+{
+    double cut[SHARES_MAX + 1];
+
+    (void)assess(shares, n, cut);
+    take_cuts(shares, n, cut, first, end);
 }
 
 void shares_adapt(struct share *shares, unsigned n, int64_t first, int64_t end)

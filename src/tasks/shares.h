@@ -34,6 +34,10 @@ void shares_begin(struct share *shares, unsigned n, int64_t first, int64_t end);
  * @param shares  [n] */
 void shares_adapt(struct share *shares, unsigned n, int64_t first, int64_t end);
 
+/** The same cuts for another range, in proportion. What was measured is forgotten.
+ * @param shares  [n] */
+void shares_keep(struct share *shares, unsigned n, int64_t first, int64_t end);
+
 /** How long a share has taken or, with its workers, would have taken, ns. */
 double share_ns(const struct share *share);
 
