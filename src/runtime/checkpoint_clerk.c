@@ -317,7 +317,7 @@ static void fill_manifest(struct node *node)
     struct checkpoint_manifest *manifest = checkpoint->manifest;
 
     manifest->generation = checkpoint->generation;
-    manifest->time_s = (uint64_t)time(NULL);
+    manifest->time_s = (uint64_t)time(NULL); // for people
     manifest->iteration = checkpoint->iteration;
     manifest->n_threads = sync_n_alive(node->sync) - 1;
     manifest->n_pages = checkpoint->owned.n;

@@ -227,23 +227,6 @@ static void begin_tasking(struct node *node)
 
 // ---- tasks on the calling thread
 
-// As its own argument's end is told, nothing may be left of what it has begun.
-void tasking_check_end(struct node *node, const struct thread *thread,
-                       const char *what)
-{
-    char text[128];
-
-    if (thread->n_groups == 0) {
-        return;
-    }
-    snprintf(text, sizeof text,
-             "thread %" PRIu64 " has %s without tm_wait() for a group that it "
-             "spawned into",
-             thread->number, what);
-    node_enter_serving(node);
-    report_program_error(node, text);
-}
-
 void tasking_run(struct node *node, struct task *task)
 {
     struct thread *thread = thread_self();

@@ -21,3 +21,19 @@ void tasking_forbid(struct node *node, const char *function)
              thread->number, function);
     report_program_error(node, text);
 }
+
+void tasking_check_end(struct node *node, const struct thread *thread,
+                       const char *what)
+{
+    char text[128];
+
+    if (thread->n_groups == 0) {
+        return;
+    }
+    snprintf(text, sizeof text,
+             "thread %" PRIu64 " has %s without tm_wait() for a group that it "
+             "spawned into",
+             thread->number, what);
+    node_enter_serving(node);
+    report_program_error(node, text);
+}
