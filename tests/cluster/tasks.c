@@ -4,6 +4,7 @@
  *
  *     tasks WHAT
  */
+#include <limits.h>
 #include <string.h>
 
 #include "program.h"
@@ -551,6 +552,82 @@ static void try_arguments(void)
         tm_parallel_for(0, 9, 0, cells, NULL, &(tm_loop_attr){.arg_size = 8}),
         TM_EINVAL);
     expect("empty", tm_parallel_for(9, 0, 0, cells, NULL, NULL), TM_OK);
+    expect("too many", tm_parallel_for(-10, INT64_MAX, 0, cells, NULL, NULL),
+           TM_EINVAL);
+}
+
+// ---- a group is its owner's, wherever it lies
+
+static TM_SHARED tm_group of_main;
+
+static void *use_anothers(void *arg)
+{
+    (void)arg;
+    expect("spawn", tm_spawn(&of_main, nothing, NULL, 0), TM_EPERM);
+    expect("wait", tm_wait(&of_main), TM_EPERM);
+    return NULL;
+}
+
+static void use_its_waiters(void *arg)
+{
+    (void)arg;
+    (void)use_anothers(NULL);
+}
+
+static void try_owners(void)
+{
+    tm_thread thread;
+    const unsigned last = tm_node_count() - 1;
+
+    for (int i = 0; i < 20; i++) {
+        OK(tm_spawn(&of_main, use_its_waiters, NULL, 0));
+    }
+    OK(tm_thread_create(
+        &thread, &(tm_thread_attr){.placement = TM_ON_NODE, .node = last},
+        use_anothers, NULL));
+    OK(tm_thread_join(thread, NULL));
+    OK(tm_wait(&of_main));
+}
+
+// ---- loops whose parts are few: what they have cost misleads nobody
+
+static TM_SHARED unsigned node_of[60];
+
+static void note_nodes(int64_t from, int64_t to, void *arg)
+{
+    (void)arg;
+    for (int64_t i = from; i < to; i++) {
+        node_of[i] = tm_node_self();
+        spin(i < 20 ? 300000 : 100000);
+    }
+}
+
+// @return how many iterations the node that has the fewest has done
+static unsigned fewest(int64_t n)
+{
+    unsigned n_done[TM_MAX_NODES] = {0};
+    unsigned least = UINT_MAX;
+
+    for (int64_t i = 0; i < n; i++) {
+        n_done[node_of[i]]++;
+    }
+    for (unsigned i = 0; i < tm_node_count(); i++) {
+        least = n_done[i] < least ? n_done[i] : least;
+    }
+    return least;
+}
+
+static void try_few_parts(void)
+{
+    const tm_loop_attr one = {.name = "one part a node"};
+    const tm_loop_attr three = {.name = "an iteration a node"};
+
+    for (int i = 0; i < 6; i++) {
+        OK(tm_parallel_for(0, 60, 1000, note_nodes, NULL, &one));
+        expect("each node has some", fewest(60) >= 5, 1);
+        OK(tm_parallel_for(0, tm_node_count(), 0, note_nodes, NULL, &three));
+        expect("each node has one", fewest(tm_node_count()), 1);
+    }
 }
 
 // ---- two tasks, or loop parts, that write one variable
@@ -633,6 +710,23 @@ static void try_no_wait(void)
     do_one(bad_group, NULL, 0);
 }
 
+static void *end_too_early(void *arg)
+{
+    tm_group group = {0};
+
+    OK(tm_spawn(&group, nothing, NULL, 0));
+    return arg;
+}
+
+static void try_thread_ends(void)
+{
+    tm_thread thread;
+
+    OK(tm_thread_create(&thread, NULL, end_too_early, NULL));
+    OK(tm_thread_join(thread, NULL));
+    FAIL("%s", "it goes on");
+}
+
 static void try_never(void)
 {
     do_one(never, NULL, 0);
@@ -665,6 +759,9 @@ static const struct {
     {"barrier", try_barrier},
     {"thread_exit", try_thread_exit},
     {"no_wait", try_no_wait},
+    {"thread_ends", try_thread_ends},
+    {"owners", try_owners},
+    {"few_parts", try_few_parts},
     {"never", try_never},
     {"exit", try_exit},
 };

@@ -37,11 +37,12 @@ LOSS_S = 10 * jobs.SLOWDOWN  # until the loss of a node has ended a run
 TEST_S = 600 * jobs.SLOWDOWN  # until ctest ends a test
 RUN_S = 240 * jobs.SLOWDOWN
 TASKS = ("fib", "queens", "sort", "matmul", "tree", "nested", "threads", "locks",
-         "room")
+         "room", "owners", "few_parts")
 TASKS_MISTAKES = {
     "barrier": "calls tm_barrier_wait\\(\\) in a task",
     "thread_exit": "calls tm_thread_exit\\(\\) in a task",
     "no_wait": "ended without tm_wait\\(\\) for a group",
+    "thread_ends": "has ended without tm_wait\\(\\) for a group",
 }
 LAST_S = 20 * jobs.SLOWDOWN  # of TEST_S, to say which run has not ended
 
