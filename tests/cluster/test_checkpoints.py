@@ -265,6 +265,40 @@ class Checkpoints:
         self.refused(OUTPUT, "Not a directory", 2, program,
                      f"--checkpoint={path}/in")
 
+    def a_folder_is_of_one_run_and_of_one_user(self):
+        """While a run writes there no other does; nobody else can read it. What a killed run
+        has left half-written goes."""
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 500)
+        self.run_until(2, program)
+        half = os.path.join(self.folder, "generation-99")
+        os.mkdir(half)
+        job = self.start(2, program, f"--checkpoint={self.folder},every=3")
+        try:
+            if not jobs.wait_until(lambda: not os.path.exists(half)):
+                job.fail("what was half-written is still there", "")
+            self.refused(OUTPUT, "another run writes its checkpoints there", 2,
+                         self.program("resumed", "-t", 3, "-i", 10),
+                         f"--checkpoint={self.folder}")
+        finally:
+            output = self.kill(job)
+        if "has checkpoints of an earlier run" not in output:
+            raise jobs.Failure(output)
+        for folder, _, names in os.walk(self.folder):
+            for name in (".", *names):
+                if os.stat(os.path.join(folder, name)).st_mode & 0o077:
+                    raise jobs.Failure(f"others may use {folder}/{name}")
+
+    def other_arguments_are_told(self):
+        self.run_until(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 500))
+        output = self.start(2, self.program("resumed", "-t", 3, "-i", 60, "-p", 9),
+                            f"--restart={self.folder}")
+        if not jobs.wait_until(lambda: output.process.poll() is not None, 3):
+            told = self.kill(output)
+        else:
+            told = output.rest()
+        if "the arguments are others" not in told:
+            raise jobs.Failure(told)
+
     def a_full_disk_keeps_the_one_before(self):
         """A checkpoint that does not fit is a warning."""
         os.mkdir(self.folder)
