@@ -20,6 +20,8 @@ Rules:
     code nor in a string: src/base/protocols.def has the names. (src/base/options.def
     says which is the default.)
  8  No two files of src/, cli/, planner/ and simulate/ have the same name.
+ 9  Each part of src/runtime/ says what is saved of it (P2 of parts.c), in debug builds and in
+    others.
 """
 import pathlib
 import re
@@ -124,6 +126,14 @@ def check_file_names(root):
             for there in places.values() if len(there) > 1]
 
 
+def check_parts(root, path):
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for match in re.finditer(r"const struct part (part_\w+) = \{(.*?)\};", text, re.S):
+        if ".save" not in match[2]:
+            number = text.count("\n", 0, match.start()) + 1
+            yield f"{path.relative_to(root)}:{number}: {match[1]} does not say what is saved"
+
+
 def check_program(root, path, quote, name):
     """What is wrong with an include of a program that uses teamster.h only."""
     if name == "teamster.h":
@@ -171,6 +181,7 @@ def main():
             n_files += 1
             complaints += check_file(root, path)
             complaints += check_names(root, path, names)
+            complaints += check_parts(root, path)
     complaints += check_file_names(root)
     print("\n".join(complaints + [f"{n_files} files, "
                                   f"{len(complaints)} complaints"]))

@@ -52,6 +52,6 @@ const struct part part_step_log = {
 
 #else
 
-const struct part part_step_log = {NULL};
+const struct part part_step_log = {.save = parts_save_nothing};
 
 #endif
