@@ -82,11 +82,11 @@ class LayersTest(LintTest):
                     "src/net/port.c")
 
     def test_a_part_of_which_nothing_is_saved_says_so(self):
-        self.tree.write("src/runtime/log.c",
+        self.tree.write("src/runtime/saving.c",
                         "const struct part part_log = {.save = nothing};\n"
                         "const struct part part_other = {NULL};\n")
         self.expect("check_layers.py",
-                    "src/runtime/log.c:3: part_other does not say what is saved")
+                    "src/runtime/saving.c:3: part_other does not say what is saved")
 
     def test_angle_brackets_hide_nothing(self):
         self.tree.write("src/base/log.c", '#  include <net/port.h>\n')
