@@ -58,7 +58,7 @@ static void print_time(uint64_t time_s)
 
 // @return 1 it is whole
 static int print_generation(const char *folder, uint64_t generation,
-                            struct checkpoint_manifest *manifest, int is_first)
+                            struct checkpoint_manifest *manifest, int *has_head)
 {
     const char *why = checkpoint_load(folder, generation, manifest);
     unsigned index = 0;
@@ -68,7 +68,8 @@ static int print_generation(const char *folder, uint64_t generation,
         return 0;
     }
     why = checkpoint_check_files(folder, manifest, &index);
-    if (is_first) {
+    if (!*has_head) {
+        *has_head = 1;
         print_words(manifest);
         printf("generation  when                 iteration  nodes  threads  "
                "      MB\n");
@@ -92,6 +93,7 @@ static int show(const char *folder)
     uint64_t *generations;
     size_t n = checkpoint_list(folder, &generations);
     int is_any = 0;
+    int has_head = 0;
 
     ensure_memory(manifest != NULL);
     if (n == 0) {
@@ -100,7 +102,7 @@ static int show(const char *folder)
                                                  : "there is no checkpoint");
     }
     for (size_t i = 0; i < n; i++) {
-        is_any |= print_generation(folder, generations[i], manifest, i == 0);
+        is_any |= print_generation(folder, generations[i], manifest, &has_head);
     }
     free(generations);
     free(manifest);

@@ -24,7 +24,8 @@ int restart_prepare(const char *folder, char ***argv)
     const char *why;
 
     ensure_memory(manifest != NULL);
-    why = checkpoint_choose(folder, manifest, NULL, NULL);
+    // The root looks at the files, and may choose an older one, of the same run.
+    why = checkpoint_newest(folder, manifest);
     if (why != NULL) {
         fprintf(stderr, "teamster run: --restart=%s: %s\n", folder, why);
         free(manifest);

@@ -471,16 +471,24 @@ static bool take_chunk_or_leave(struct member *member, unsigned long *first,
     return has_one;
 }
 
-static bool begin_loop(const struct share *settings, unsigned long *first,
-                       unsigned long *end)
+static bool begin_by(const struct share *settings,
+                     bool (*take)(struct member *member, unsigned long *first,
+                                  unsigned long *end),
+                     unsigned long *first, unsigned long *end)
 {
     struct member *member = self();
     bool has_one;
 
     enter_share(member, settings);
-    has_one = take_chunk_or_leave(member, first, end);
+    has_one = take(member, first, end);
     unlock_share(member);
     return has_one;
+}
+
+static bool begin_loop(const struct share *settings, unsigned long *first,
+                       unsigned long *end)
+{
+    return begin_by(settings, take_chunk_or_leave, first, end);
 }
 
 static bool next_chunk(unsigned long *first, unsigned long *end)
@@ -548,13 +556,7 @@ static bool take_ordered(struct member *member, unsigned long *first,
 static bool begin_ordered(const struct share *settings, unsigned long *first,
                           unsigned long *end)
 {
-    struct member *member = self();
-    bool has_one;
-
-    enter_share(member, settings);
-    has_one = take_ordered(member, first, end);
-    unlock_share(member);
-    return has_one;
+    return begin_by(settings, take_ordered, first, end);
 }
 
 static bool next_ordered(unsigned long *first, unsigned long *end)

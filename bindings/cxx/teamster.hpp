@@ -241,9 +241,25 @@ template <class T> class view
     std::size_t size_ = 0;
 };
 
+namespace detail
+{
+
+template <class T> T *allocate(std::size_t n, const tm_alloc_attr *attributes)
+{
+    if (n > SIZE_MAX / sizeof(T)) {
+        throw std::bad_array_new_length();
+    }
+    if (void *block = tm_alloc(n * sizeof(T), attributes)) {
+        return static_cast<T *>(block);
+    }
+    throw std::bad_alloc();
+}
+
+} // namespace detail
+
 /** A block of shared memory with `size` elements, all bytes zero. Freed by its destructor: no
  * other thread may be using it then. */
-template <class T> class array
+template <class T> class array : public view<T>
 {
     static_assert(
         std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>,
@@ -254,60 +270,34 @@ template <class T> class array
     array() = default;
 
     /** @throws std::bad_alloc  there is no room, or an attribute is out of range */
-    explicit array(std::size_t size, const attr &attributes = {}) : size_(size)
+    explicit array(std::size_t size, const attr &attributes = {})
+        : teamster::view<T>(detail::allocate<T>(size, attributes.get()), size)
     {
-        if (size > SIZE_MAX / sizeof(T)) {
-            throw std::bad_array_new_length();
-        }
-        data_ = static_cast<T *>(tm_alloc(size * sizeof(T), attributes.get()));
-        if (data_ == nullptr) {
-            throw std::bad_alloc();
-        }
     }
     array(array &&other) noexcept
-        : data_(std::exchange(other.data_, nullptr)),
-          size_(std::exchange(other.size_, 0))
+        : teamster::view<T>(std::exchange(other.elements(), {}))
     {
     }
     array &operator=(array &&other) noexcept
     {
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
+        std::swap(elements(), other.elements());
         return *this;
     }
     ~array()
     {
-        (void)tm_free(data_);
+        (void)tm_free(this->data());
     }
 
     teamster::view<T> view() const noexcept
     {
-        return {data_, size_};
-    }
-    T *data() const noexcept
-    {
-        return data_;
-    }
-    std::size_t size() const noexcept
-    {
-        return size_;
-    }
-    T *begin() const noexcept
-    {
-        return data_;
-    }
-    T *end() const noexcept
-    {
-        return data_ + size_;
-    }
-    T &operator[](std::size_t i) const
-    {
-        return data_[i];
+        return *this;
     }
 
   private:
-    T *data_ = nullptr;
-    std::size_t size_ = 0;
+    teamster::view<T> &elements() noexcept
+    {
+        return *this;
+    }
 };
 
 /** For containers whose elements all nodes use. */
@@ -323,14 +313,8 @@ template <class T> struct allocator {
     {
         tm_alloc_attr attributes{};
 
-        if (n > SIZE_MAX / sizeof(T)) {
-            throw std::bad_array_new_length();
-        }
         attributes.alignment = alignof(T) > 16 ? alignof(T) : 0;
-        if (void *block = tm_alloc(n * sizeof(T), &attributes)) {
-            return static_cast<T *>(block);
-        }
-        throw std::bad_alloc();
+        return detail::allocate<T>(n, &attributes);
     }
     void deallocate(T *block, std::size_t) noexcept
     {

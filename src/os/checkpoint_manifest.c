@@ -544,15 +544,26 @@ const char *checkpoint_check_files(const char *folder,
     return NULL;
 }
 
-// @param[out] why  [256] @return 1 it is whole
+/** @param[out] why  [256] @return 1 it may be chosen */
+typedef int judge_fn(const char *folder, uint64_t generation,
+                     struct checkpoint_manifest *manifest, char *why);
+
+static int has_manifest(const char *folder, uint64_t generation,
+                        struct checkpoint_manifest *manifest, char *why)
+{
+    const char *found = checkpoint_load(folder, generation, manifest);
+
+    snprintf(why, 256, "%s", found == NULL ? "" : found);
+    return found == NULL;
+}
+
 static int is_whole(const char *folder, uint64_t generation,
                     struct checkpoint_manifest *manifest, char *why)
 {
-    const char *found = checkpoint_load(folder, generation, manifest);
+    const char *found;
     unsigned index;
 
-    if (found != NULL) {
-        snprintf(why, 256, "%s", found);
+    if (!has_manifest(folder, generation, manifest, why)) {
         return 0;
     }
     found = checkpoint_check_files(folder, manifest, &index);
@@ -563,11 +574,10 @@ static int is_whole(const char *folder, uint64_t generation,
     return 1;
 }
 
-const char *checkpoint_choose(const char *folder,
-                              struct checkpoint_manifest *manifest,
-                              void (*tell)(void *owner, uint64_t generation,
-                                           const char *why),
-                              void *owner)
+static const char *choose(
+    const char *folder, struct checkpoint_manifest *manifest, judge_fn *is_good,
+    void (*tell)(void *owner, uint64_t generation, const char *why),
+    void *owner)
 {
     uint64_t *generations;
     const size_t n = checkpoint_list(folder, &generations);
@@ -577,7 +587,7 @@ const char *checkpoint_choose(const char *folder,
     if (n == 0 && access(folder, R_OK | X_OK) != 0) {
         return strerror(errno);
     }
-    for (; i < n && !is_whole(folder, generations[i], manifest, why); i++) {
+    for (; i < n && !is_good(folder, generations[i], manifest, why); i++) {
         if (tell != NULL) {
             tell(owner, generations[i], why);
         }
@@ -586,4 +596,19 @@ const char *checkpoint_choose(const char *folder,
     return i < n    ? NULL
            : n == 0 ? "there is no checkpoint"
                     : "no checkpoint there is whole";
+}
+
+const char *checkpoint_choose(const char *folder,
+                              struct checkpoint_manifest *manifest,
+                              void (*tell)(void *owner, uint64_t generation,
+                                           const char *why),
+                              void *owner)
+{
+    return choose(folder, manifest, is_whole, tell, owner);
+}
+
+const char *checkpoint_newest(const char *folder,
+                              struct checkpoint_manifest *manifest)
+{
+    return choose(folder, manifest, has_manifest, NULL, NULL);
 }

@@ -103,6 +103,11 @@ const char *checkpoint_choose(const char *folder,
                                            const char *why),
                               void *owner);
 
+/** The newest whose manifest is whole; what it names is not looked at.
+ * @return NULL, or why there is none */
+const char *checkpoint_newest(const char *folder,
+                              struct checkpoint_manifest *manifest);
+
 /** Are all its files whole? @param[out] index  of one that is not
  * @return NULL, or why not */
 const char *checkpoint_check_files(const char *folder,

@@ -167,6 +167,12 @@ static inline struct page *page_of(const struct engine *engine, page_no page)
     return &engine->space->pages[page];
 }
 
+/** Where the program has it. */
+static inline uint64_t page_address(const struct engine *engine, page_no page)
+{
+    return (uint64_t)(uintptr_t)space_address(engine->space, page);
+}
+
 /** May there be messages that wait for the page? */
 static inline int page_keeps_messages(const struct page *page)
 {

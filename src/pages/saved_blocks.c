@@ -116,18 +116,12 @@ int engine_first_block(const struct engine *engine, page_no *page)
     return 0;
 }
 
-static uint64_t address_of(const struct engine *engine, page_no page)
-{
-    return (uint64_t)(uintptr_t)SPACE_HEAP_BASE +
-           (page - engine->space->heap_page) * TM_PAGE_SIZE;
-}
-
 void engine_drop_block(struct engine *engine, page_no page,
                        struct waiter *waiter)
 {
     static const struct heap_origin nobody = {.file = "the checkpoint"};
 
-    blocks_ask_to_free(engine, address_of(engine, page), &nobody, waiter);
+    blocks_ask_to_free(engine, page_address(engine, page), &nobody, waiter);
 }
 
 tm_status engine_forget_heap(struct engine *engine)

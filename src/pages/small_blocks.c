@@ -114,12 +114,6 @@ const struct extent *small_blocks_slab(const struct engine *engine,
                : NULL;
 }
 
-static uint64_t address_of(const struct engine *engine, page_no page)
-{
-    return (uint64_t)(uintptr_t)SPACE_HEAP_BASE +
-           (page - engine->space->heap_page) * TM_PAGE_SIZE;
-}
-
 int engine_cell(const struct engine *engine, uint64_t address, uint64_t *start,
                 uint32_t *size)
 {
@@ -130,7 +124,7 @@ int engine_cell(const struct engine *engine, uint64_t address, uint64_t *start,
     if (slab == NULL) {
         return 0;
     }
-    first = address_of(engine, slab->page);
+    first = page_address(engine, slab->page);
     *size = slabs_cell_bytes(slab->cell_kind);
     if (!slabs_cell_around(slab->cell_kind, slab->n_pages, address - first,
                            &cell)) {
@@ -181,7 +175,7 @@ static tm_status hold_slab(struct engine *engine, uint64_t address,
 
     if (slab == NULL || slab->cell_kind != cell_kind ||
         slab->on_node != engine->port->self ||
-        address_of(engine, slab->page) != address) {
+        page_address(engine, slab->page) != address) {
         return TM_EINVAL;
     }
     return slabs_add(engine->small->slabs, address, slab->n_pages, cell_kind);
@@ -587,7 +581,7 @@ void small_blocks_roster_changed(struct engine *engine)
         }
         extent->on_node = 0; // F1
         if (engine->port->self == 0) {
-            ensure_memory(hold_slab(engine, address_of(engine, extent->page),
+            ensure_memory(hold_slab(engine, page_address(engine, extent->page),
                                     extent->cell_kind) == TM_OK);
         }
     }
@@ -670,7 +664,7 @@ tm_status small_blocks_hold(struct engine *engine, page_no page)
 
     return slab == NULL
                ? TM_EINVAL
-               : hold_slab(engine, address_of(engine, page), slab->cell_kind);
+               : hold_slab(engine, page_address(engine, page), slab->cell_kind);
 }
 
 static void hear_entry(struct engine *engine,

@@ -108,6 +108,16 @@ void restore_all(struct node *node);
 /** A node has read its part. */
 void restore_loaded(struct node *node, const struct message *message);
 
+/**
+ * Go through the messages in a file of the checkpoint that this run goes on from, in order.
+ *
+ * @param take  @return 0: no more
+ * @return NULL, or why it cannot be read, or is not what was written
+ */
+const char *restore_each(
+    const struct node *node, uint64_t generation, unsigned file,
+    int (*take)(void *owner, const struct message *message), void *owner);
+
 /** Which of n_nodes reads a file of a checkpoint of n_files, as far as an item of it goes:
  * those that had neighbours have them again. @param item  a page's block, a thread's place
  * @return < n_nodes */

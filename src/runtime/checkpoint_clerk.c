@@ -33,11 +33,6 @@
 
 // ---- a thread of the node's own
 
-static unsigned clerk_slot(const struct node *node)
-{
-    return node->options.max_threads + 1;
-}
-
 // On the worker's stack: its own will not be used any more.
 static void end(void *owner, struct ult *ult)
 {
@@ -45,7 +40,7 @@ static void end(void *owner, struct ult *ult)
     struct thread *thread = ult_user(ult);
 
     node_enter(node);
-    node->threads[clerk_slot(node)] = NULL;
+    node->threads[node_clerk_slot(node)] = NULL;
     parts_thread_left(node, thread);
     ult_forget(ult);
     node->checkpoint.has_clerk = 0;
@@ -70,9 +65,9 @@ static void start_clerk(struct node *node, void (*work)(struct node *node))
     ensure(!node->checkpoint.has_clerk);
     node->checkpoint.has_clerk = 1;
     node->checkpoint.clerk_work = work;
-    thread = thread_new(node, clerk_slot(node), "checkpoint");
-    status =
-        ult_spawn(node->ult, clerk_slot(node), run, node, thread, &thread->ult);
+    thread = thread_new(node, node_clerk_slot(node), "checkpoint");
+    status = ult_spawn(node->ult, node_clerk_slot(node), run, node, thread,
+                       &thread->ult);
     if (status != TM_OK) {
         log_fatal(EXIT_MEMORY, "node %u cannot start its clerk: %s", node->self,
                   tm_strerror(status));
@@ -393,33 +388,32 @@ static const char *load_page(struct node *node, const struct loading *loading,
     return NULL;
 }
 
+/** A file whose pages are loaded. */
+struct file_load {
+    struct node *node;
+    const struct loading *loading;
+    unsigned file;
+    const char *why; ///< a page cannot be; NULL: all could
+};
+
+static int take_page(void *owner, const struct message *message)
+{
+    struct file_load *load = owner;
+
+    if (message->type == MESSAGE_page_given) {
+        load->why = load_page(load->node, load->loading, load->file, message);
+    }
+    return load->why == NULL;
+}
+
 static const char *load_file(struct node *node, const struct loading *loading,
                              unsigned file)
 {
-    struct checkpoint_reader reader;
-    char path[CHECKPOINT_PATH_MAX];
-    enum checkpoint_read found;
-    struct message message;
-    uint32_t size;
-    const char *why;
+    struct file_load load = {node, loading, file, NULL};
+    const char *why =
+        restore_each(node, loading->generation, file, take_page, &load);
 
-    checkpoint_file_path(path, node->options.restart, loading->generation,
-                         file);
-    why = checkpoint_read_begin(&reader, path);
-    if (why != NULL) {
-        return why;
-    }
-    while (why == NULL &&
-           (found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
-        if (found == CHECKPOINT_TORN ||
-            message_decode(reader.bytes, size, &message) != TM_OK) {
-            why = "it is torn, or bytes of it have changed";
-        } else if (message.type == MESSAGE_page_given) {
-            why = load_page(node, loading, file, &message);
-        }
-    }
-    checkpoint_read_end(&reader);
-    return why;
+    return why != NULL ? why : load.why;
 }
 
 static struct loading describe_loading(struct node *node)

@@ -135,31 +135,68 @@ static _Noreturn void refuse(struct node *node, const char *what)
     log_fatal(EXIT_MISMATCH, "--restart=%s: %s", node->options.restart, what);
 }
 
+const char *restore_each(
+    const struct node *node, uint64_t generation, unsigned file,
+    int (*take)(void *owner, const struct message *message), void *owner)
+{
+    struct checkpoint_reader reader;
+    char path[CHECKPOINT_PATH_MAX];
+    enum checkpoint_read found;
+    struct message message;
+    uint32_t size;
+    const char *why;
+
+    checkpoint_file_path(path, node->options.restart, generation, file);
+    why = checkpoint_read_begin(&reader, path);
+    if (why != NULL) {
+        return why;
+    }
+    while ((found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
+        if (found == CHECKPOINT_TORN ||
+            message_decode(reader.bytes, size, &message) != TM_OK) {
+            why = "it is torn, or bytes of it have changed";
+            break;
+        }
+        if (!take(owner, &message)) {
+            break;
+        }
+    }
+    checkpoint_read_end(&reader);
+    return why;
+}
+
 /** What the root does with a record that is no page. */
 typedef void take_fn(struct node *node, unsigned file,
                      const struct message *message);
 
+/** A file that is gone through: what take() gets besides messages. */
+struct passage {
+    struct node *node;
+    unsigned file;
+    take_fn *take;
+};
+
+// Pages come last.
+static int take_if_no_page(void *owner, const struct message *message)
+{
+    const struct passage *passage = owner;
+
+    if (message->type == MESSAGE_page_given) {
+        return 0;
+    }
+    passage->take(passage->node, passage->file, message);
+    return 1;
+}
+
 static void read_file(struct node *node, unsigned file, take_fn *take)
 {
-    const struct checkpoint_manifest *manifest = node->checkpoint.restored;
-    struct checkpoint_reader reader;
-    struct message message;
-    char path[CHECKPOINT_PATH_MAX];
-    uint32_t size;
-    const char *why;
+    struct passage passage = {node, file, take};
+    const char *why = restore_each(node, node->checkpoint.restored->generation,
+                                   file, take_if_no_page, &passage);
 
-    checkpoint_file_path(path, node->options.restart, manifest->generation,
-                         file);
-    why = checkpoint_read_begin(&reader, path);
     if (why != NULL) {
         refuse(node, why);
     }
-    while (checkpoint_read(&reader, &size) == CHECKPOINT_RECORD &&
-           message_decode(reader.bytes, size, &message) == TM_OK &&
-           message.type != MESSAGE_page_given) {
-        take(node, file, &message);
-    }
-    checkpoint_read_end(&reader);
 }
 
 static void read_files(struct node *node, take_fn *take)

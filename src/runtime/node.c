@@ -181,7 +181,7 @@ struct thread *thread_find(struct node *node, uint64_t number)
     uint32_t slot = thread_slot_of(number);
     struct thread *thread;
 
-    if (slot > node->options.max_threads + 1 + RUNNERS_MAX) {
+    if (slot >= node_n_slots(node)) {
         return NULL;
     }
     thread = node->threads[slot];

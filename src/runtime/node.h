@@ -99,10 +99,8 @@ struct node {
     struct tracking tracking;
     struct tasking tasking;
     struct script_notes script;
-    struct tokens calls; ///< of runtime messages
-    struct thread *
-        *threads; ///< [max_threads + 1] by slot, the clerk and runners
-                  ///< behind; NULL: not here
+    struct tokens calls;     ///< of runtime messages
+    struct thread **threads; ///< [node_n_slots()]; NULL: not here
     uint64_t n_moved_in;
     uint64_t n_moved_out;
     uint64_t n_to_self; ///< messages to this node that were sent ...
@@ -243,6 +241,24 @@ static inline uint64_t node_slowed_ns(const struct node *node, uint64_t ns)
     return __builtin_expect(node->options.share < 1, 0)
                ? (uint64_t)((double)ns / node->options.share)
                : ns;
+}
+
+/* Slots of threads: 0 main(), 1 to max_threads the program's, then the clerk of checkpoints and
+ * the runners of tasks. */
+static inline unsigned node_clerk_slot(const struct node *node)
+{
+    return node->options.max_threads + 1;
+}
+
+/** @param i  0 to RUNNERS_MAX - 1 */
+static inline unsigned node_runner_slot(const struct node *node, unsigned i)
+{
+    return node_clerk_slot(node) + 1 + i;
+}
+
+static inline unsigned node_n_slots(const struct node *node)
+{
+    return node_clerk_slot(node) + 1 + RUNNERS_MAX;
 }
 
 /** The calling thread's record, NULL outside threads. */

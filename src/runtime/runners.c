@@ -29,7 +29,6 @@
 #include "os/image.h"
 #include "pages/causality.h"
 #include "protocol/protocol_calls.h"
-#include "runtime/error_report.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
@@ -193,7 +192,7 @@ static void run_for_ever(void *argument)
 static void make_runner(struct node *node, unsigned worker)
 {
     struct tasking *tasking = &node->tasking;
-    const unsigned slot = node->options.max_threads + 2 + tasking->n_runners++;
+    const unsigned slot = node_runner_slot(node, tasking->n_runners++);
     const uint64_t number = RUNNER_BIT | (uint64_t)node->self << 32 | slot;
     struct runner *runner = calloc(1, sizeof *runner);
     tm_status status;

@@ -322,9 +322,8 @@ static void open_machines(struct node *node)
         .n_workers = node->n_workers,
         .stack_size = node->options.stack_size,
         .arena_size =
-            ult_arena_size(node->options.stack_size,
-                           node->options.max_threads + 2 + RUNNERS_MAX),
-        .n_slots = node->options.max_threads + 2 + RUNNERS_MAX,
+            ult_arena_size(node->options.stack_size, node_n_slots(node)),
+        .n_slots = node_n_slots(node),
         .n_beside = RUNNERS_MAX,
         .has_alternate_stacks = trap_is_off_stacks(),
         .share = node->options.share,
@@ -342,8 +341,7 @@ static void open_machines(struct node *node)
     node->sync = sync_new(&node->port, &ops, node->options.max_threads);
     node->migration = migration_new(&node->port, threads_arrived, node);
     node->pages = migration_pages_new(&node->port, node->engine);
-    node->threads = calloc(node->options.max_threads + 2 + RUNNERS_MAX,
-                           sizeof(struct thread *));
+    node->threads = calloc(node_n_slots(node), sizeof(struct thread *));
     if (node->engine == NULL || node->sync == NULL || node->migration == NULL ||
         node->pages == NULL || node->threads == NULL) {
         refuse(EXIT_MEMORY, "the node's records", TM_ENOMEM);

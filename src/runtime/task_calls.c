@@ -17,7 +17,7 @@ static struct node *own_node(void)
     return &this_node;
 }
 
-static int reduction_is_good(const tm_reduction *reduction)
+int tasking_reduction_is_good(const tm_reduction *reduction)
 {
     return reduction == NULL ||
            (reduction->combine != NULL && reduction->initial != NULL &&
@@ -52,7 +52,7 @@ struct open_group *tasking_open(struct node *node, tm_group *group)
     struct thread *thread = thread_self();
 
     if (group->reserved == NULL) {
-        if (!reduction_is_good(group->reduction)) {
+        if (!tasking_reduction_is_good(group->reduction)) {
             return NULL;
         }
         group->reserved = new_group(thread, group);

@@ -176,7 +176,6 @@ static struct share *shares_of(struct node *node, uint64_t key, int64_t first,
     memcpy(shares, memory->shares, *n * sizeof *shares);
     if (tells_much(first, end, *n)) {
         shares_adapt(shares, *n, first, end);
-        memcpy(memory->shares, shares, *n * sizeof *shares);
     } else {
         shares_keep(shares, *n, first, end);
     }
@@ -315,13 +314,9 @@ static void run_everywhere(struct node *node, const struct loop *loop,
 static int is_good(int64_t grain, body_fn *body, void *arg,
                    const tm_loop_attr *attr)
 {
-    const tm_reduction *reduction = attr->reduction;
-
     return grain >= 0 && body != NULL && attr->arg_size <= TM_TASK_BYTES &&
            (attr->arg_size == 0 || arg != NULL) &&
-           (reduction == NULL ||
-            (reduction->combine != NULL && reduction->initial != NULL &&
-             reduction->size >= 1 && reduction->size <= TM_TASK_BYTES));
+           tasking_reduction_is_good(attr->reduction);
 }
 
 static uint64_t key_of_loop(const tm_loop_attr *attr, uint64_t place)

@@ -93,6 +93,9 @@ struct open_group *tasking_open(struct node *node, tm_group *group);
 /** Wait for it, and set the program's results. It is gone afterwards. */
 void tasking_close(struct node *node, tm_group *group);
 
+/** May it be a group's, or a loop's? @param reduction  NULL: none */
+int tasking_reduction_is_good(const tm_reduction *reduction);
+
 /** A task of the caller's, or the caller, ends: is there a group that it has not waited for? That
  * ends the program. @param what  it has done */
 void tasking_check_end(struct node *node, const struct thread *thread,

@@ -49,8 +49,7 @@ static int is_on(struct node *node)
 
 static void open_tracking(struct node *node)
 {
-    node->tracking.track =
-        track_new(&node->space, node->options.max_threads + 2 + RUNNERS_MAX);
+    node->tracking.track = track_new(&node->space, node_n_slots(node));
     if (node->tracking.track == NULL) {
         log_fatal(EXIT_MEMORY, "no memory to track %u threads",
                   node->options.max_threads);
