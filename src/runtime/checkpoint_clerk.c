@@ -53,6 +53,7 @@ static void run(void *argument)
     struct node *node = argument;
 
     node->checkpoint.clerk_work(node);
+    planned_faults_hold_clerk(&node->planned_faults);
     ult_suspend(end, node);
     abort();
 }

@@ -4,11 +4,16 @@
 //   TEAMSTER_TEST_DIE_AT=NODE:N    a node kills itself at the Nth message that comes to
 //                                  it, or that it sends itself
 //   TEAMSTER_TEST_LOSE_PAGE=NODE:N the Nth page that comes to a node is lost
+//   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
+//                                  than it has told what it wrote
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/clock.h"
+#include "ult/ult.h"
 
 #ifdef TM_DEBUG
 
@@ -29,6 +34,16 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
 {
     planned->die_in = number_for(self, "TEAMSTER_TEST_DIE_AT");
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
+    planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
+}
+
+void planned_faults_hold_clerk(const struct planned_faults *planned)
+{
+    const uint64_t end_ns = clock_now_ns() + planned->clerk_ms * 1000000;
+
+    while (clock_now_ns() < end_ns) {
+        ult_yield(); // others go on
+    }
 }
 
 int planned_faults_take(struct planned_faults *planned,
@@ -55,6 +70,11 @@ int planned_faults_take(struct planned_faults *planned,
     (void)planned;
     (void)message;
     return 0;
+}
+
+void planned_faults_hold_clerk(const struct planned_faults *planned)
+{
+    (void)planned;
 }
 
 #endif

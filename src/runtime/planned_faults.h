@@ -8,6 +8,8 @@
 struct planned_faults {
     uint64_t die_in;  ///< messages until this node dies; 0: never
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
+    uint64_t
+        clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
@@ -17,5 +19,8 @@ void planned_faults_open(struct planned_faults *planned, node_id self);
  * @return 1 if it is lost */
 int planned_faults_take(struct planned_faults *planned,
                         const struct message *message);
+
+/** A checkpoint's clerk has done its work, and told so. */
+void planned_faults_hold_clerk(const struct planned_faults *planned);
 
 #endif

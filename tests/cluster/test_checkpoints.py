@@ -288,6 +288,18 @@ class Checkpoints:
                 if os.stat(os.path.join(folder, name)).st_mode & 0o077:
                     raise jobs.Failure(f"others may use {folder}/{name}")
 
+    def a_clerk_that_is_late_holds_up_only_the_next(self):
+        """One that has told what it wrote, or read, and has not ended when the next checkpoint is
+        due."""
+        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 500)
+        right = self.result(self.expect(1, program))
+        self.variables["TEAMSTER_TEST_HOLD_CLERK"] = "1:150"
+        self.run_until(2, program, every=1, at_least=3)
+        output = self.expect(2, (), f"--restart={self.folder}",
+                             f"--checkpoint={self.folder},every=1")
+        if self.result(output) != right or "refused" in output:
+            raise jobs.Failure(output)
+
     def other_arguments_are_told(self):
         self.run_until(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 500))
         output = self.start(2, self.program("resumed", "-t", 3, "-i", 60, "-p", 9),
