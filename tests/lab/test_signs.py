@@ -22,7 +22,9 @@ import test_runs
 
 SLOWDOWN = test_runs.SLOWDOWN
 LOGIN_S = 7 * SLOWDOWN
-CUT_S, UP_S, N_CUTS = 2, 1, 4
+# Up for longer than TCP's pause between two tries, which is 1 s at most: else a way may be
+# up and nothing goes over it, and nodes hear nothing for longer than they are patient.
+CUT_S, UP_S, N_CUTS = 2, 1.5, 4
 STOPPED_S = 11 * SLOWDOWN  # longer than launcher and agents are patient
 STEP_S = (5 + 2) * SLOWDOWN
 
