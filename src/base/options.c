@@ -283,6 +283,38 @@ static int parse_track(struct reading *reading, struct options *options)
     return 0;
 }
 
+/** "grid+4096", "grid:story.svg" */
+static int parse_story(struct reading *reading, struct options *options)
+{
+    const char *text = reading->text;
+    const size_t n = strcspn(text, ":");
+    const char *file = text[n] == ':' ? text + n + 1 : "";
+    const char *plus = memchr(text, '+', n);
+    char *end = NULL;
+
+    snprintf(options->story.place, sizeof options->story.place, "%.*s", (int)n,
+             text);
+    snprintf(options->story.file, sizeof options->story.file, "%s", file);
+    if (strcmp(text, "none") == 0) {
+        options->story.place[0] = '\0';
+        return 1;
+    }
+    if (strncmp(text, "0x", 2) == 0) {
+        (void)strtoull(text, &end, 16);
+    } else if (plus != NULL && plus[1] >= '0' && plus[1] <= '9') {
+        (void)strtoull(plus + 1, &end, 0);
+    }
+    if (n < sizeof options->story.place &&
+        strlen(file) < sizeof options->story.file &&
+        (text[n] == '\0' || file[0] != '\0') && plus != text &&
+        (end == NULL ? plus == NULL : end == text + n)) {
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "NAME, NAME+BYTE or 0xADDRESS, perhaps with :FILE behind");
+    return 0;
+}
+
 static int ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text);

@@ -102,8 +102,12 @@ struct options {
     enum { FIRST_KNOWN, FIRST_EQUAL } first_mapping;
     char save_profile[1024]; ///< "": none
     char trace[1024];        ///< "none": none
-    char report[1024];       ///< "none": none
-    char status_file[1024];  ///< "none": none
+    struct {
+        char place[96];  ///< "": none is wanted
+        char file[1024]; ///< "": as text, on stderr
+    } story;
+    char report[1024];      ///< "none": none
+    char status_file[1024]; ///< "none": none
     enum progress_when { PROGRESS_AUTO, PROGRESS_ON, PROGRESS_OFF } progress;
     struct web_address web;
     int explain;

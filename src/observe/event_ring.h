@@ -15,6 +15,7 @@ enum event_sort {
     EVENT_ITERATION, ///< what a thread does between two ends of iterations
     EVENT_MOVE,      ///< a thread leaves or comes
     EVENT_MESSAGE,   ///< the node handles a message
+    EVENT_STORY, ///< something happens to the page of --story (observe/story.h)
     N_EVENT_SORTS
 };
 

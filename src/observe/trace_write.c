@@ -74,6 +74,7 @@ static const struct {
     [EVENT_ITERATION] = {"iteration", ARGUMENT_ITERATION, 0},
     [EVENT_MOVE] = {"move", 0, 1},
     [EVENT_MESSAGE] = {"message", ARGUMENT_PAGE, 0},
+    [EVENT_STORY] = {"story", 0, 1}, // in no trace
 };
 
 // ---- fields

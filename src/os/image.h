@@ -85,6 +85,11 @@ int image_copy_is_constant(const struct image_copy *copy, const char *bytes,
 TM_CHECKED tm_status image_variable(uintptr_t address, char *name, size_t size,
                                     size_t *offset, size_t *rest);
 
+/** Where the program's variable of this name is, and its bytes. @return TM_OK, TM_ENOBLOCK (none
+ * is called so, or the table is stripped). Context: reads a file. */
+TM_CHECKED tm_status image_variable_named(const char *name, uintptr_t *address,
+                                          size_t *size);
+
 /** Has the program or a library a section of this name that is not empty, elsewhere?
  * @param not_at       where one may be
  * @param[out] object  [size]  if so: the library's path, or "the program"

@@ -133,6 +133,52 @@ tm_status image_variable(uintptr_t address, char *name, size_t size,
     return variable != NULL ? TM_OK : TM_ENOBLOCK;
 }
 
+// @return NULL if there is none
+static const ElfW(Sym) * find_named(const struct file *file, const char *name)
+{
+    const ElfW(Ehdr) *header = (const void *)file->bytes;
+    const ElfW(Shdr) *section = find_symbols(file);
+    const ElfW(Shdr) * names;
+    const ElfW(Sym) * symbols;
+
+    if (section == NULL) {
+        return NULL;
+    }
+    names = (const ElfW(Shdr) *)(const void *)(file->bytes + header->e_shoff) +
+            section->sh_link;
+    symbols = (const void *)(file->bytes + section->sh_offset);
+    for (size_t i = 0; i < section->sh_size / sizeof *symbols; i++) {
+        const size_t at = names->sh_offset + symbols[i].st_name;
+
+        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_OBJECT &&
+            has(file, at, strlen(name) + 1) &&
+            strcmp(file->bytes + at, name) == 0) {
+            return &symbols[i];
+        }
+    }
+    return NULL;
+}
+
+tm_status image_variable_named(const char *name, uintptr_t *address,
+                               size_t *size)
+{
+    struct file file = map_file("/proc/self/exe");
+    const ElfW(Sym) * variable;
+    uintptr_t base = 0;
+
+    if (file.bytes == NULL) {
+        return TM_ENOBLOCK;
+    }
+    dl_iterate_phdr(find_base, &base);
+    variable = find_named(&file, name);
+    if (variable != NULL) {
+        *address = base + variable->st_value;
+        *size = variable->st_size;
+    }
+    munmap((void *)(uintptr_t)file.bytes, file.size);
+    return variable != NULL ? TM_OK : TM_ENOBLOCK;
+}
+
 struct search {
     const char *section;
     uintptr_t not_at;

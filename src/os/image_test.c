@@ -168,6 +168,8 @@ static int setup(void **state)
 static void a_variable_is_found_by_its_address(void **state)
 {
     const uintptr_t address = (uintptr_t)&program;
+    uintptr_t found;
+    size_t size;
     char name[32];
     char start[4];
     size_t offset;
@@ -182,6 +184,12 @@ static void a_variable_is_found_by_its_address(void **state)
     assert_int_equal(
         image_variable(address, start, sizeof start, &offset, &rest), TM_OK);
     assert_string_equal(start, "pro");
+    assert_int_equal(image_variable_named("program", &found, &size), TM_OK);
+    assert_int_equal(found, address);
+    assert_int_equal(size, sizeof program);
+    assert_int_equal(image_variable_named("progra", &found, &size),
+                     TM_ENOBLOCK);
+    assert_int_equal(image_variable_named("main", &found, &size), TM_ENOBLOCK);
     assert_int_equal(
         image_variable((uintptr_t)main, name, sizeof name, &offset, &rest),
         TM_ENOBLOCK); // it is no variable

@@ -239,6 +239,19 @@ void engine_add_globals(struct engine *engine, page_no n_flags);
 /** The extent of a page, or NULL. Valid until the next message. */
 const struct extent *engine_extent(const struct engine *engine, page_no page);
 
+/** What this node has of a page, in short. */
+struct page_view {
+    uint32_t version;  ///< of the bytes that are here
+    uint16_t n_copies; ///< that others have, as far as an owner knows
+    uint8_t state;     ///< enum page_state
+    uint8_t access;    ///< enum page_access
+    uint8_t is_owner;
+    uint8_t is_stale; ///< its bytes are old, and kept
+};
+
+/** @param page  of an extent */
+struct page_view engine_view_page(const struct engine *engine, page_no page);
+
 /** The last extent that starts at or below a page, or NULL: for messages about
  * accesses that missed. */
 const struct extent *engine_extent_below(const struct engine *engine,

@@ -101,6 +101,25 @@ int copyset_is_only(const struct page *page, node_id node)
 
 // ---- what is seen of it
 
+struct page_view engine_view_page(const struct engine *engine,
+                                  page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+    struct page_view view = {
+        .version = page->is_owner ? page->version : page->base,
+        .state = page->state,
+        .access = page->access,
+        .is_owner = page->is_owner,
+        .is_stale = page->stale,
+    };
+    int node = page->copyset == NULL ? -1 : node_set_next(page->copyset, 0);
+
+    for (; node >= 0; node = node_set_next(page->copyset, (unsigned)node + 1)) {
+        view.n_copies++;
+    }
+    return view;
+}
+
 void page_put_bytes(const struct engine *engine, page_no page,
                     const char *bytes, struct message *message)
 {

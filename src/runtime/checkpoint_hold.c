@@ -5,6 +5,7 @@
 //
 // H1 A held thread is suspended, is_held, and counts in n_held; it has ended `above` iterations.
 #include "base/clock.h"
+#include "base/ensure.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 #include "runtime/threads.h"
@@ -119,6 +120,7 @@ void hold_answer(struct node *node, uint32_t round)
             count_thread(thread_at(node, slot), state);
         }
     }
+    ensure(state->n_held == node->checkpoint.n_held); // H1
     message.body = why;
     message.body_size = why == NULL ? 0 : (uint32_t)strlen(why);
     port_send(&node->port, 0, &message);

@@ -58,7 +58,7 @@ void trace_iteration_begins(struct node *node);
 void trace_move(struct node *node, const struct thread *thread, node_id to);
 void trace_arrival(struct node *node, const struct thread *thread);
 
-/** A message has been handled since then, of trace_begin(); not to be called if that was 0. */
+/** A message has been handled since then. Only if a trace is wanted. */
 void trace_message(struct node *node, node_id from,
                    const struct message *message, uint64_t began_ns);
 

@@ -32,6 +32,7 @@
 #include "runtime/members.h"
 #include "runtime/meter.h"
 #include "runtime/observer.h"
+#include "runtime/page_story.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/planned_faults.h"
@@ -122,7 +123,8 @@ struct node {
     struct loss loss;                     ///< guarded by the node lock
     struct planned_faults planned_faults; ///< for tests
     struct event_ring *trace;             ///< NULL: none is wanted
-    FILE *step_log;                       ///< for tests, or NULL: step_log.c
+    struct story_watch story;
+    FILE *step_log; ///< for tests, or NULL: step_log.c
 
     struct ult_system *ult;
     struct observer observer;

@@ -58,8 +58,10 @@ static enum fault_result serve(struct node *node, struct thread *thread,
 {
     const int is_paged = paging_follows_faults(&node->paging);
     enum fault_result result;
+    uint64_t began_ns;
 
     node_enter(node);
+    began_ns = story_is_on(&node->story) ? clock_now_ns() : 0;
     if (is_paged) {
         paging_admit(node, thread, trap->pc, page, trap->is_write, paging);
     }
@@ -71,6 +73,9 @@ static enum fault_result serve(struct node *node, struct thread *thread,
     }
     if (result == FAULT_ALLOWED) {
         touch(node, thread, page, trap->is_write);
+    }
+    if (began_ns > 0) {
+        story_fault(node, thread, trap, page, began_ns);
     }
     node_leave(node);
     return result;

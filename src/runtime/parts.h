@@ -108,7 +108,9 @@ extern const struct part part_step_log;   ///< step_log.c
 extern const struct part part_choices;    ///< choices_report.c
 extern const struct part part_findings;   ///< findings.c
 extern const struct part part_showing;    ///< showing.c
+extern const struct part part_events;     ///< event_gather.c
 extern const struct part part_trace;      ///< event_trace.c
+extern const struct part part_story;      ///< page_story.c
 extern const struct part part_checkpoint; ///< checkpoint.c
 
 #endif

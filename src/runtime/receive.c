@@ -58,7 +58,8 @@ static tm_status deliver(struct node *node, node_id from,
 void node_receive(void *owner, node_id from, const struct message *message)
 {
     struct node *node = owner;
-    const uint64_t began_ns = trace_begin(node);
+    const uint64_t began_ns =
+        trace_is_on(node) || story_is_on(&node->story) ? clock_now_ns() : 0;
     tm_status status;
 
     if (from == node->self) {
@@ -71,8 +72,11 @@ void node_receive(void *owner, node_id from, const struct message *message)
     node->n_received += !membership_is_aside(message->type);
     liveness_hear(node, from);
     status = deliver(node, from, message);
-    if (began_ns > 0) {
+    if (trace_is_on(node)) {
         trace_message(node, from, message, began_ns);
+    }
+    if (story_is_on(&node->story)) {
+        story_message(node, from, message, began_ns);
     }
     if (status != TM_OK) {
         refuse(node, from, message, status);

@@ -131,6 +131,7 @@ static void read_settings(struct node *node)
     log_set_fatal_hook(finish_fatal);
     profile_check(node);
     trace_check(node);
+    story_check(node);
 }
 
 // Only those of the object that calls tm_init() are shared.

@@ -232,16 +232,15 @@ class Tests:
         lines = re.findall(r"tm_alloc\(\) at .*grain\.c:\d+: .*attr\.", output)
         if len(lines) != 9:
             raise jobs.Failure(f"not 9 lines: {output}")
-        for source, n_nodes in itertools.product(SOURCES, (2, 4)):
-            variables = {"TEAMSTER_FAULT_SOURCE": source}
+        for n_nodes, source in zip((2, 4), SOURCES):
             self.succeed(n_nodes, self.program("grain"), "counters",
-                         variables=variables)
-            if n_nodes == 4:
-                self.succeed(n_nodes, self.program("grain"), "blocks",
-                             variables=dict(variables, TEAMSTER_WORKERS="2"))
-            else:
-                self.succeed(n_nodes, self.program("grain"), "blocks", "pressed",
-                             variables=dict(variables, TEAMSTER_MEMORY="500K"))
+                         variables={"TEAMSTER_FAULT_SOURCE": source})
+        self.succeed(2, self.program("grain"), "blocks", "pressed",
+                     variables={"TEAMSTER_FAULT_SOURCE": SOURCES[0],
+                                "TEAMSTER_MEMORY": "500K"})
+        self.succeed(4, self.program("grain"), "blocks",
+                     variables={"TEAMSTER_FAULT_SOURCE": SOURCES[1],
+                                "TEAMSTER_WORKERS": "2"})
 
     def flags(self, _seed):
         """Atomic operations order what is written before and read behind them."""
