@@ -191,7 +191,8 @@ static void begin(const struct picture *picture)
             "height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
             width, height, width, height);
     put_escaped(picture->file, picture->story->title);
-    fputs("</title>\n<style>text{font:11px system-ui,sans-serif;fill:#222}"
+    fputs("</title>\n<style>text{font:11px system-ui,sans-serif;fill:#222;"
+          "paint-order:stroke;stroke:#fff;stroke-width:4px}"
           ".head{font-weight:bold;font-size:13px;text-anchor:middle}"
           ".time{text-anchor:end;fill:#666}.state{fill:#666;font-size:10px}"
           ".life{stroke:#bbb;fill:none}.way{stroke:#0060a0;fill:none;"
