@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "readiness.h"
 
 // ---- opening
 
@@ -71,12 +75,49 @@ FRONT_CALL(1, int, close, int, a)
 
 // ---- reading and writing
 
-ON_ROOT(3, ssize_t, read, int, a, void *, b, size_t, c)
-ON_ROOT(3, ssize_t, write, int, a, const void *, b, size_t, c)
+// What comes from another thread may take long, and that thread needs a worker, perhaps the
+// root's only one.
+static ssize_t await_read(int fd, void *to, size_t size)
+{
+    front_await(fd, POLLIN);
+    return read(fd, to, size);
+}
+
+static ssize_t await_readv(int fd, const struct iovec *parts, int n)
+{
+    front_await(fd, POLLIN);
+    return readv(fd, parts, n);
+}
+
+// A pipe takes what fits without waiting; of more, as much as it is certain to take.
+static ssize_t await_write(int fd, const void *from, size_t size)
+{
+    struct stat state;
+    size_t done = 0;
+    ssize_t n = 0;
+
+    if (fstat(fd, &state) != 0 || !S_ISFIFO(state.st_mode) ||
+        (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) {
+        front_await(fd, POLLOUT);
+        return write(fd, from, size);
+    }
+    while (done < size && n >= 0) {
+        const size_t rest = size - done;
+
+        front_await(fd, POLLOUT);
+        n = write(fd, (const char *)from + done,
+                  rest < PIPE_BUF ? rest : PIPE_BUF);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return done > 0 || size == 0 ? (ssize_t)done : n;
+}
+
+ON_ROOT(3, ssize_t, await_read, int, a, void *, b, size_t, c)
+ON_ROOT(3, ssize_t, await_write, int, a, const void *, b, size_t, c)
 ON_ROOT(4, ssize_t, pread, int, a, void *, b, size_t, c, off_t, d)
 ON_ROOT(4, ssize_t, pwrite, int, a, const void *, b, size_t, c, off_t, d)
 ON_ROOT(3, ssize_t, writev, int, a, const struct iovec *, b, int, c)
-ON_ROOT(3, ssize_t, readv, int, a, const struct iovec *, b, int, c)
+ON_ROOT(3, ssize_t, await_readv, int, a, const struct iovec *, b, int, c)
 
 static ssize_t end_filled(struct front_loan loan, ssize_t n)
 {
@@ -95,7 +136,7 @@ ssize_t tmf_read(int fd, void *to, size_t size)
 {
     struct front_loan loan = front_borrow(to, size);
 
-    return end_filled(loan, read_at_root(fd, loan.at, size));
+    return end_filled(loan, await_read_at_root(fd, loan.at, size));
 }
 
 FRONT(write)
@@ -103,7 +144,7 @@ ssize_t tmf_write(int fd, const void *from, size_t size)
 {
     struct front_loan loan = front_lend(from, size);
 
-    return end_read(loan, write_at_root(fd, loan.at, size));
+    return end_read(loan, await_write_at_root(fd, loan.at, size));
 }
 
 FRONT(pread)
@@ -136,7 +177,8 @@ static ssize_t move_parts(int fd, const struct iovec *parts, int n,
                             : front_borrow(parts[i].iov_base, parts[i].iov_len);
         lent[i] = (struct iovec){loans[i].at, parts[i].iov_len};
     }
-    done = is_write ? writev_at_root(fd, lent, n) : readv_at_root(fd, lent, n);
+    done = is_write ? writev_at_root(fd, lent, n)
+                    : await_readv_at_root(fd, lent, n);
     left = is_write || done < 0 ? 0 : done;
     for (int i = 0; i < n; i++) {
         size_t filled =
@@ -159,8 +201,47 @@ FRONT(readv)
 ssize_t tmf_readv(int fd, const struct iovec *parts, int n)
 {
     return n > 0 && n <= IOV_MAX ? move_parts(fd, parts, n, 0)
-                                 : readv_at_root(fd, parts, n);
+                                 : await_readv_at_root(fd, parts, n);
 }
+
+// At a place in a file: part by part.
+static ssize_t move_parts_at(int fd, const struct iovec *parts, int n,
+                             off_t offset, int is_write)
+{
+    ssize_t done = 0;
+
+    for (int i = 0; i < n; i++) {
+        const ssize_t moved = is_write
+                                  ? tmf_pwrite(fd, parts[i].iov_base,
+                                               parts[i].iov_len, offset + done)
+                                  : tmf_pread(fd, parts[i].iov_base,
+                                              parts[i].iov_len, offset + done);
+
+        if (moved < 0) {
+            return done > 0 ? done : -1;
+        }
+        done += moved;
+        if ((size_t)moved < parts[i].iov_len) {
+            break;
+        }
+    }
+    return done;
+}
+
+FRONT(preadv)
+ssize_t tmf_preadv(int fd, const struct iovec *parts, int n, off_t offset)
+{
+    return move_parts_at(fd, parts, n, offset, 0);
+}
+
+FRONT(pwritev)
+ssize_t tmf_pwritev(int fd, const struct iovec *parts, int n, off_t offset)
+{
+    return move_parts_at(fd, parts, n, offset, 1);
+}
+
+SAME(preadv64, preadv);
+SAME(pwritev64, pwritev);
 
 FRONT_CALL(3, off_t, lseek, int, a, off_t, b, int, c)
 FRONT_CALL(2, int, ftruncate, int, a, off_t, b)

@@ -3,6 +3,7 @@
 // What is printed and scanned by a format. An argument list may point to what only the caller's
 // node has, so what is printed is made there.
 #include "on_root.h"
+#include "readiness.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ static long scan_file(void *arguments)
     int n;
 
     va_copy(list, *call->list);
+    front_await_input(call->file);
     n = vfscanf(call->file, call->format, list);
     va_end(list);
     return n;

@@ -4,10 +4,101 @@
 // formatted.c. The C++ library's calls: streams.c.
 #include "on_root.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "readiness.h"
+
 extern __typeof__(realloc) tmf_realloc;
+
+// What reads waits first, if nothing is there yet. Of pipes and the like no more is asked for than
+// has come: the C library would wait for the rest without giving the worker away.
+static int await_fgetc(FILE *file)
+{
+    front_await_input(file);
+    return fgetc(file);
+}
+
+static char *await_fgets(char *to, int size, FILE *file)
+{
+    int n = 0;
+    int byte = 0;
+
+    if (!front_is_slow(file)) {
+        return fgets(to, size, file);
+    }
+    while (n < size - 1 && byte != '\n') {
+        byte = await_fgetc(file);
+        if (byte == EOF) {
+            break;
+        }
+        to[n++] = (char)byte;
+    }
+    if (n == 0 || ferror(file)) {
+        return NULL;
+    }
+    to[n] = '\0';
+    return to;
+}
+
+static size_t await_fread(void *to, size_t size, size_t n, FILE *file)
+{
+    const size_t all = size * n;
+    char *at = to;
+    size_t done = 0;
+
+    if (!front_is_slow(file)) {
+        return fread(to, size, n, file);
+    }
+    while (done < all) {
+        const int byte = await_fgetc(file);
+        const size_t there = front_buffered(file);
+
+        if (byte == EOF) {
+            break;
+        }
+        at[done++] = (char)byte;
+        done +=
+            fread(at + done, 1, there < all - done ? there : all - done, file);
+    }
+    return all == 0 ? 0 : done / size;
+}
+
+// @param[out] text  of malloc(). @return its bytes without the NUL, -1 at the end
+static ssize_t await_getdelim(char **text, size_t *room, int end, FILE *file)
+{
+    ssize_t n = 0;
+    int byte = EOF;
+
+    if (!front_is_slow(file)) {
+        return getdelim(text, room, end, file);
+    }
+    do {
+        byte = await_fgetc(file);
+        if ((size_t)n + 2 > *room) {
+            *room = 2 * *room + 120;
+            *text = realloc(*text, *room);
+            if (*text == NULL) {
+                errno = ENOMEM;
+                return -1;
+            }
+        }
+        if (byte != EOF) {
+            (*text)[n++] = (char)byte;
+        }
+    } while (byte != EOF && byte != end);
+    (*text)[n] = '\0';
+    return n > 0 ? n : -1;
+}
+
+#define fgetc(...) await_fgetc(__VA_ARGS__)
+#undef getc
+#define getc(...) await_fgetc(__VA_ARGS__)
+#undef getchar
+#define getchar(...) await_fgetc(stdin)
+#define fgets(...) await_fgets(__VA_ARGS__)
+#define fread(...) await_fread(__VA_ARGS__)
 
 FRONT_CALL(2, FILE *, fopen, const char *, NAME(a), const char *, NAME(b))
 FRONT_CALL(3, FILE *, freopen, const char *, NAME(a), const char *, NAME(b),
@@ -172,7 +263,7 @@ static long read_line(void *arguments)
     struct line *line = arguments;
     char *text = NULL;
     size_t room = 0;
-    ssize_t n = getdelim(&text, &room, line->end, line->file);
+    ssize_t n = await_getdelim(&text, &room, line->end, line->file);
 
     line->text = text;
     return n;

@@ -7,10 +7,12 @@ protocol, the other fault source, little memory, and threads that move.
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
     test_unchanged.py --build DIR overflow
     test_unchanged.py --build DIR driver
+    test_unchanged.py --build DIR places
 """
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -117,6 +119,23 @@ class Tests:
                 raise Failure(f"{' '.join(way)}: exit code {done.returncode}, "
                               f"{done.stderr!r}")
 
+    def places(self):
+        """What the library has in place of the C library's functions is never called on a
+        program's stack: each has one of the front end's in its place."""
+        build = os.path.dirname(os.path.dirname(self.teamster))
+
+        def names(pattern, *command):
+            return set(re.findall(pattern, self.succeed(*command), re.M))
+
+        library = names(r" [TWi] (\w+)", "nm", "-D", "--defined-only",
+                        os.path.join(build, "libteamster.so"))
+        front = names(r" [TWi] tmf_(\w+)$", "nm", os.path.join(
+            build, "libexec", "teamster", "libteamster_front.a"))
+        missing = sorted(name for name in library - front
+                         if not name.startswith(("tm_", "teamster_")))
+        if missing or len(library) < 50:
+            raise Failure(f"{len(library)} functions; without tmf_: {missing}")
+
     # ---- the driver
 
     def refuse(self, word, *arguments):
@@ -144,7 +163,7 @@ class Tests:
         done = self.run(self.path("at_exit"))
         if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
             raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
-        for name in ("sem_open", "sigwait", "omp_pause_resource"):
+        for name in ("sem_open", "pthread_kill", "omp_pause_resource"):
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(name + "()", "-w", "call.c")
 
@@ -294,7 +313,7 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("program", "overflow", "driver"))
+    parser.add_argument("test", choices=("program", "overflow", "driver", "places"))
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
