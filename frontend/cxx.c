@@ -84,6 +84,16 @@ unsigned count_processors(void)
 
 // ---- std::condition_variable: a pthread_cond_t; std::unique_lock: a pointer to a mutex
 
+// std::ios::sync_with_stdio(false) would give std::cout a buffer on each node, and lines of
+// threads would come out in the order in which those are full.
+_Bool keep_streams_together(_Bool is_wanted)
+    NAMED("tmf__ZNSt8ios_base15sync_with_stdioEb");
+_Bool keep_streams_together(_Bool is_wanted)
+{
+    (void)is_wanted;
+    return 1;
+}
+
 void make_cond(pthread_cond_t *cond) NAMED("tmf__ZNSt18condition_variableC1Ev");
 void make_cond(pthread_cond_t *cond)
 {

@@ -35,7 +35,7 @@ static void show(const std::string &name)
     while (std::getline(in, line)) {
         std::cout << line << "; ";
     }
-    std::cout << std::endl;
+    std::cout << '\n';
 }
 
 static void work(int me)
@@ -65,6 +65,7 @@ static void work(int me)
 
 int main()
 {
+    std::ios::sync_with_stdio(false); // lines of all threads keep their order
     std::vector<std::thread> threads;
 
     for (int i = 0; i < THREADS; i++) {
