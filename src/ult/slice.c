@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A kernel thread looks at the workers every SLICE_NS: one that still runs the thread which it
+// A kernel thread looks at the workers every SLICE_NS, less often while no worker has more than
+// one thread: one that still runs the thread which it
 // ran last time, and has others, gets a signal. Its handler runs on the thread's alternate
 // stack, as a fault's does, and yields as that one does; the processor's state is in the
 // signal's frame.
@@ -21,7 +22,7 @@
 #include "os/trap.h"
 #include "ult/ult_priv.h"
 
-enum { SLICE_NS = 10 * 1000 * 1000, SIGNAL = SIGURG };
+enum { SLICE_NS = 2 * 1000 * 1000, ALONE_NS = 5 * SLICE_NS, SIGNAL = SIGURG };
 
 static void give_way(const struct trap *trap)
 {
@@ -35,27 +36,33 @@ static void give_way(const struct trap *trap)
     }
 }
 
-static void look_at(struct worker *worker)
+// @return 1 it may have others to run
+static int look_at(struct worker *worker)
 {
-    uint64_t n_runs =
+    const uint64_t n_runs =
         atomic_load_explicit(&worker->n_runs, memory_order_relaxed);
+    const int has_others =
+        atomic_load(&worker->n_threads) > (worker->index != 0);
 
-    if (n_runs == worker->n_runs_seen && worker->kernel_id != 0 &&
-        atomic_load(&worker->n_threads) > (worker->index != 0) &&
+    if (n_runs == worker->n_runs_seen && worker->kernel_id != 0 && has_others &&
         atomic_load(&worker->asleep) == 0) {
         syscall(SYS_tgkill, getpid(), worker->kernel_id, SIGNAL);
     }
     worker->n_runs_seen = n_runs;
+    return has_others;
 }
 
 static void *look(void *argument)
 {
     struct ult_system *system = argument;
+    int has_others = 0;
 
     while (!atomic_load(&system->is_stopping)) {
-        kthread_sleep_until(clock_now_ns() + SLICE_NS);
+        kthread_sleep_until(clock_now_ns() +
+                            (uint64_t)(has_others ? SLICE_NS : ALONE_NS));
+        has_others = 0;
         for (unsigned i = 0; i < system->config.n_workers; i++) {
-            look_at(&system->workers[i]);
+            has_others |= look_at(&system->workers[i]);
         }
     }
     return NULL;
