@@ -174,7 +174,7 @@ static int compile_for_link(struct cc_driver *driver, size_t i,
     words_add(&driver->made, object);
     exit_code = cc_compile(driver, &driver->arguments.argument[i], object);
     words_add(command, object);
-    cc_check_file(check, object);
+    cc_check_file(check, object, driver->arguments.argument[i].text);
     return exit_code;
 }
 
@@ -188,7 +188,7 @@ static void check_linked(const struct cc_driver *driver, const char *text,
             cc_check_library(check, &driver->arguments, text);
         }
     } else if (text[0] != '-') {
-        cc_check_file(check, text);
+        cc_check_file(check, text, text);
     }
 }
 

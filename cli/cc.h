@@ -99,8 +99,9 @@ struct cc_check {
     int exit_code;
 };
 
-/** Look at a file: objects that `teamster cc` has not made are complained about. */
-void cc_check_file(struct cc_check *check, const char *path);
+/** Look at a file: objects that `teamster cc` has not made are complained about.
+ * @param told  what it is called in complaints */
+void cc_check_file(struct cc_check *check, const char *path, const char *told);
 
 /** Look at what -l names, if it is in one of the folders of -L. */
 void cc_check_library(struct cc_check *check,

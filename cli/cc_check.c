@@ -162,7 +162,7 @@ static void judge_archive(struct cc_check *check, const struct image *image)
 
 // ---- files
 
-void cc_check_file(struct cc_check *check, const char *path)
+void cc_check_file(struct cc_check *check, const char *path, const char *told)
 {
     struct object object;
     struct image image;
@@ -172,7 +172,7 @@ void cc_check_file(struct cc_check *check, const char *path)
     }
     if (image.size > SARMAG && memcmp(image.bytes, ARMAG, SARMAG) == 0) {
         judge_archive(check, &image);
-    } else if (object_read(&object, image.bytes, image.size, path) &&
+    } else if (object_read(&object, image.bytes, image.size, told) &&
                !look_at_object(check, &object).has_mark) {
         refuse_object(check, path);
     }
@@ -198,7 +198,7 @@ static int check_in_folder(struct cc_check *check, const char *folder,
     if (access(path, R_OK) != 0) {
         return 0;
     }
-    cc_check_file(check, path);
+    cc_check_file(check, path, path);
     return 1;
 }
 

@@ -497,6 +497,23 @@ int tmf_raise(int number)
 
 FRONT_CALL(2, int, kill, pid_t, a, int, b)
 
+static long send_to_process(void *arguments)
+{
+    const int number = *(int *)arguments;
+
+    return kill(getpid(), number) == 0 ? 0 : errno;
+}
+
+// Whichever thread it is for: handlers have one of their own, and what is blocked is so for all.
+FRONT(pthread_kill)
+int tmf_pthread_kill(pthread_t thread, int number)
+{
+    int own = number;
+
+    (void)thread;
+    return number == 0 ? 0 : (int)front_at_root(send_to_process, &own);
+}
+
 FRONT_CALL(1, unsigned, alarm, unsigned, a)
 
 struct timer_call {

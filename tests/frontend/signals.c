@@ -130,7 +130,7 @@ static void block(void)
         rest();
         sigpending(&pending);
     } while (sigismember(&pending, SIGUSR2));
-    kill(getpid(), SIGHUP);
+    pthread_kill(thread, SIGHUP);
     pthread_join(thread, &numbers);
     printf("waited for %ld\n", (long)numbers);
 }
