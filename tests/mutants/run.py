@@ -181,7 +181,10 @@ class Copy:
         program = pathlib.Path(self.tests[test]["command"][0])
         own = ([str(program.relative_to(self.build))]
                if program.is_relative_to(self.build) else [])
-        return own + tables.targets(test)
+        targets = own + tables.targets(test)
+        if not targets:
+            raise Unusable(f"no row `needs` says what is to be built for {test}")
+        return targets
 
     def run(self, name, limit_s):
         """Run a test. @return its exit code or what it had too much of, seconds"""
