@@ -406,6 +406,18 @@ static int have_all_moved(const struct scheme *scheme)
     return 1;
 }
 
+// Reports of some threads may be late: the counts are of all.
+static int may_impose(const struct scheme *scheme, uint32_t n_threads)
+{
+    uint32_t n_counted = 0;
+
+    for (uint32_t i = 0; i < scheme->config.n_nodes; i++) {
+        n_counted += scheme->counts[i];
+    }
+    return n_threads >= n_counted || history_n_since_restart(scheme->history) >=
+                                         enough(scheme, HISTORY_WINDOW);
+}
+
 // The mapping that was given by hand: blocks of threads in the order of their
 // numbers, as far as the counts go; the rest is the last node's.
 static void impose(struct scheme *scheme)
@@ -417,6 +429,10 @@ static void impose(struct scheme *scheme)
     if (remap_begin(&plan, scheme->config.policy, scheme->history,
                     scheme->nodes, scheme->config.n_nodes,
                     scheme->corrections) != TM_OK) {
+        return;
+    }
+    if (!may_impose(scheme, plan.view.n_threads)) {
+        remap_release(&plan);
         return;
     }
     for (uint32_t i = 0; i < plan.view.n_threads; i++) {

@@ -742,6 +742,33 @@ static void a_policy_held_to_nothing_has_its_way_once(void **state)
     world_free(world);
 }
 
+// By the first iteration's reports one thread would not be counted, and each behind it would be
+// where the one before it belongs.
+static void a_mapping_by_hand_waits_for_all_threads(void **state)
+{
+    static const uint32_t counts[N_NODES] = {14, 8, 8, 2};
+    struct world *world;
+    unsigned n[N_NODES];
+
+    (void)state;
+    counts_by_hand = counts;
+    world = world_new("initial", equal);
+    counts_by_hand = NULL;
+    world->n_late = 1;
+    iterate(world, 3);
+    count(world, n);
+    assert_int_equal(n[0], 8);
+    world->n_late = 0;
+    iterate(world, 8);
+    count(world, n);
+    for (unsigned i = 0; i < N_NODES; i++) {
+        assert_int_equal(n[i], counts[i]);
+    }
+    assert_int_equal(world->node_of[13], 0);
+    assert_int_equal(world->node_of[14], 1);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -772,6 +799,7 @@ int main(void)
         cmocka_unit_test(pages_that_cannot_be_known_make_no_plan),
         cmocka_unit_test(threads_that_do_not_move_are_not_waited_for),
         cmocka_unit_test(a_policy_held_to_nothing_has_its_way_once),
+        cmocka_unit_test(a_mapping_by_hand_waits_for_all_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

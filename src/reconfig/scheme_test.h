@@ -46,6 +46,7 @@ struct world {
     uint32_t n_known; // threads that tracking finds pages of
     int n_refusals;   // to move, at most
     int is_shuffled;  // reports come from another node first each time
+    unsigned n_late; // threads, from the first on, of which nothing is told yet
     double noise; // of each thread's time; and some iterations are far longer
     uint32_t draw;
     uint64_t now_ns;
@@ -135,6 +136,9 @@ static inline void op_explain(void *owner, const char *text)
     snprintf(world->said + used, sizeof world->said - used, "%s\n", text);
 }
 
+// A mapping by hand, for worlds that are made then; NULL: none.
+static const uint32_t *counts_by_hand;
+
 static inline struct world *world_new(const char *policy, const double *power)
 {
     struct world *world = calloc(1, sizeof *world);
@@ -153,6 +157,7 @@ static inline struct world *world_new(const char *policy, const double *power)
     const struct scheme_config config = {
         .policy = policy_find(policy),
         .n_nodes = N_NODES,
+        .counts = counts_by_hand,
         .explains = 1,
     };
 
@@ -291,7 +296,7 @@ static inline void report(struct world *world, unsigned node, int marked,
 
     message.u.iteration.n_peers = put_peers(&writer, node);
     n_before = (size_t)(writer.at - body);
-    for (unsigned i = 0; i < N_THREADS; i++) {
+    for (unsigned i = world->n_late; i < N_THREADS; i++) {
         if (world->node_of[i] == node) {
             wire_put_u64(&writer, i + 1);
             wire_put_u64(&writer, (uint64_t)(comp_s(world, i) * factor *
