@@ -441,6 +441,7 @@ static void impose(struct scheme *scheme)
         }
         n_left -= n_left > 0;
         plan.wanted[i] = node;
+        plan.n_moves += plan.current[i] != node;
     }
     remap_release(&scheme->plan);
     scheme->plan = plan;
