@@ -17,7 +17,7 @@ import measure  # noqa: E402
 
 PATTERNS = ("migratory", "dense", "bag", "objects", "false", "producer",
             "neighbours", "inherited")
-PROTOCOLS = ("eager-release", "lazy-release", "sequential", "adaptive")
+PROTOCOLS = ("eager-release", "lazy-release", "homeless", "sequential", "adaptive")
 LINE = re.compile(r"^(\S+) +(first|then) +([\d.]+) +([\d.]+) +([\d.]+) +"
                   r"([\d.]+) +([\d.]+)$", re.M)
 HALVES = ("first", "then")

@@ -246,6 +246,7 @@ typedef enum tm_protocol {
     TM_ADAPTIVE = 5,         ///< each copy as with 2 or 4, as it is used
     TM_SCOPE = 6,            ///< as 4, but weaker: see below
     TM_ENTRY = 7,            ///< bytes travel with the lock they are bound to
+    TM_HOMELESS = 8,         ///< as 4, but diffs stay with who has made them
 } tm_protocol;
 
 /*

@@ -34,7 +34,7 @@ __all__ = ["init", "array", "struct", "free", "node_count", "node_self", "Barrie
            "Thread", "Error", "PROTOCOLS", "PLACEMENTS"]
 
 PROTOCOLS = {None: 0, "sequential": 1, "eager-release": 2, "implicit": 3, "lazy-release": 4,
-             "adaptive": 5, "scope": 6, "entry": 7}
+             "adaptive": 5, "scope": 6, "entry": 7, "homeless": 8}
 PLACEMENTS = {None: 0, "block": 1, "cyclic": 2}
 ON_NODE = 3
 HEADER_VERSION = 0 << 16 | 1 << 8 | 0  # TM_VERSION_*

@@ -179,8 +179,8 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
                    "64K to 1024T; bytes, or with K, M, G or T");
     expect_refusal("TEAMSTER_PROTOCOL", "lazy",
                    "TEAMSTER_PROTOCOL (--protocol) is 'lazy'; allowed: "
-                   "eager-release, sequential, implicit, lazy-release or "
-                   "adaptive");
+                   "eager-release, sequential, implicit, lazy-release, "
+                   "homeless or adaptive");
     expect_refusal("TEAMSTER_PROTOCOL", "scope",
                    "TEAMSTER_PROTOCOL (--protocol) is 'scope'; allowed: one "
                    "that keeps what teamster.h promises; scope is for blocks "

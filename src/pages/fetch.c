@@ -140,13 +140,20 @@ static void send_fetch(struct engine *engine, struct extent *extent,
     port_send(engine->port, to, &message);
 }
 
+// The page is this node's, and what it lacks is with others.
+static int is_own_old(const struct engine *engine, page_no page)
+{
+    return page_of(engine, page)->is_owner &&
+           protocol_of(engine, page)->refetch != NULL;
+}
+
 void fetch_start(struct engine *engine, struct extent *extent, page_no page,
                  int is_write, struct fault_history *history)
 {
     unsigned stream = 0;
     unsigned group = 1;
 
-    if (page_of(engine, page)->stale) {
+    if (page_of(engine, page)->stale || is_own_old(engine, page)) {
         protocol_of(engine, page)->refetch(engine, page, is_write);
         return;
     }

@@ -142,8 +142,9 @@ struct protocol {
     int (*is_fresh)(const struct engine *engine, page_no page,
                     uint32_t version);
 
-    /** The page is needed, and its bytes are kept here though it is absent (`stale`): ask
-     * its owner for what has changed since. NULL: there are no such. */
+    /** The page is needed, and its bytes are kept here though it is absent (`stale`), or it is
+     * owned here and local_fault() has said no: ask for what has changed since. NULL: there
+     * are no such. */
     void (*refetch)(struct engine *engine, page_no page, int is_write);
 
     /** The page's contents have just been installed; set its access. */

@@ -74,7 +74,7 @@ static size_t change_word(struct engine *engine, page_no page_number,
         memcpy(page->twin + offset, &word, sizeof word);
     }
     size = diff_of_range(bytes + offset, offset, sizeof word, diff);
-    update_owner_wrote(engine, page_number, diff, size);
+    update_wrote(engine, page_number, diff, size);
     space_changed(engine->space, page_number, diff, size);
     return size;
 }
@@ -170,6 +170,16 @@ static int makes_sense(const struct engine *engine,
            roster_has(&engine->port->roster, atomic->requester);
 }
 
+static int is_put_off(struct engine *engine, node_id from,
+                      const struct message *message)
+{
+    const page_no page = message->u.atomic.page;
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    return rules->puts_off != NULL &&
+           rules->puts_off(engine, page, from, message);
+}
+
 static void receive_request(struct engine *engine, node_id from,
                             const struct message *message)
 {
@@ -182,7 +192,8 @@ static void receive_request(struct engine *engine, node_id from,
         return;
     }
     if (page_of(engine, page)->is_owner) {
-        if (!paging_parks(engine, from, message)) {
+        if (!paging_parks(engine, from, message) &&
+            !is_put_off(engine, from, message)) {
             perform(engine, &message->u.atomic);
         }
         return;

@@ -50,7 +50,7 @@ static void seal(struct engine *engine, page_no page_number)
         size = diff_encode(space_bytes(engine->space, page_number), page->twin,
                            diff);
         if (size > 0) {
-            update_owner_wrote(engine, page_number, diff, size);
+            update_wrote(engine, page_number, diff, size);
         }
         release_drop_twin(engine, page);
     }

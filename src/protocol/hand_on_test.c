@@ -410,7 +410,7 @@ static void copies_that_nobody_asks_for_are_called(void **state)
         write_page(PAGE);
         release();
         if (page()->state == PAGE_EXCLUSIVE) { // as if it had been seen
-            update_owner_wrote(world.engine, PAGE, NULL, 0);
+            update_wrote(world.engine, PAGE, NULL, 0);
         }
     }
     release();

@@ -2,7 +2,7 @@
 //
 // Lists of write notices.
 //
-// N3 Of a page a list has one entry that counts, the latest; those that it has replaced
+// N3 Of a page (and writer) a list has one entry that counts, the latest; those that it has replaced
 //    stay until half of the list is such.
 // N4 A notice of a block that is no more means nothing: it names the extent by its serial
 //    number, and these rise.
@@ -12,17 +12,25 @@
 
 #define ENTRIES_MAX 1024u ///< of a message
 
-const struct notice *notice_list_find(const struct notice_list *list,
-                                      page_no page)
+_Static_assert(TM_MAX_NODES < 512, "a writer fits into nine bits");
+
+static uint64_t key_of(page_no page, unsigned writer)
 {
-    const uint32_t index = map_find_index(&list->by_page, page);
+    return page << 9 | writer;
+}
+
+const struct notice *notice_list_find(const struct notice_list *list,
+                                      page_no page, unsigned writer)
+{
+    const uint32_t index = map_find_index(&list->by_page, key_of(page, writer));
 
     return index == MAP_NONE ? NULL : &list->at[index];
 }
 
 static void make_past(struct notice_list *list, uint32_t index)
 {
-    (void)map_take(&list->by_page, list->at[index].page);
+    (void)map_take(&list->by_page,
+                   key_of(list->at[index].page, list->at[index].writer));
     list->at[index].is_past = 1;
     list->n_past++;
 }
@@ -41,8 +49,10 @@ static void compact_list(struct notice_list *list)
     for (uint32_t i = 0; i < list->n; i++) {
         counts[i + 1] = counts[i];
         if (!list->at[i].is_past) {
-            (void)map_take(&list->by_page, list->at[i].page);
-            map_add_index(&list->by_page, list->at[i].page, counts[i]);
+            const uint64_t key = key_of(list->at[i].page, list->at[i].writer);
+
+            (void)map_take(&list->by_page, key);
+            map_add_index(&list->by_page, key, counts[i]);
             list->at[counts[i + 1]++] = list->at[i];
         }
     }
@@ -57,7 +67,8 @@ static void compact_list(struct notice_list *list)
 
 int notice_list_add(struct notice_list *list, const struct notice *notice)
 {
-    const uint32_t index = map_find_index(&list->by_page, notice->page);
+    const uint64_t key = key_of(notice->page, notice->writer);
+    const uint32_t index = map_find_index(&list->by_page, key);
 
     if (index != MAP_NONE) {
         const struct notice *known = &list->at[index];
@@ -71,7 +82,7 @@ int notice_list_add(struct notice_list *list, const struct notice *notice)
     }
     compact_list(list);
     vector_reserve(list->at, list->room, list->n + 1);
-    map_add_index(&list->by_page, notice->page, list->n);
+    map_add_index(&list->by_page, key, list->n);
     list->at[list->n++] = *notice;
     return 1;
 }
@@ -135,9 +146,10 @@ void notice_list_send(const struct port *port, struct notice_list *list,
         if (it->from == to || !is_to_tell(list, i, told, but_scoped)) {
             continue;
         }
-        wire_put_notice_entry(&writer, &(struct wire_notice_entry){
-                                           it->page, it->version, it->serial,
-                                           it->owner, it->epoch});
+        wire_put_notice_entry(
+            &writer, &(struct wire_notice_entry){
+                         it->page, it->version, it->serial,
+                         it->writer != 0 ? it->writer : it->owner, it->epoch});
         if (writer.at == writer.end) {
             send_some(port, to, mutex, body, &writer);
             writer.at = body;

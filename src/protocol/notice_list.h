@@ -6,7 +6,8 @@
 #include "pages/pages.h"
 
 /*
- * A list of write notices, the latest one of each page, in the order in which they came,
+ * A list of write notices, the latest one of each page, or, where writers keep their diffs, of
+ * each page and writer, in the order in which they came,
  * and how far along it each other node has been told: that is exact, since messages between
  * two nodes keep their order. Under the node lock.
  */
@@ -17,6 +18,8 @@ struct notice {
     uint32_t serial; ///< of its extent
     node_id from;    ///< who has said so: it is not told again
     uint16_t owner;  ///< as of the wire's notice_entry
+    uint16_t
+        writer; ///< 1 more than who keeps the diff; 0: `version` is all nodes'
     uint32_t epoch;
     uint8_t
         is_scoped; ///< a mutex takes it along only if it was written under that
@@ -39,9 +42,10 @@ struct notice_list {
     unsigned n_told;
 };
 
-/** @return NULL: there is none of the page */
+/** @param writer  as of struct notice
+ * @return NULL: there is none of the page */
 const struct notice *notice_list_find(const struct notice_list *list,
-                                      page_no page);
+                                      page_no page, unsigned writer);
 
 /** @return 1 if it says more than was known */
 int notice_list_add(struct notice_list *list, const struct notice *notice);

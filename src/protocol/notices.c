@@ -22,6 +22,7 @@
 struct notices {
     struct notice_list list;
     struct page_list stale; ///< pages that one message names
+    struct page_list alike; ///< of these, those of one protocol
 };
 
 static struct notices *notices_of(struct engine *engine)
@@ -63,12 +64,59 @@ int notices_are_newer(const struct engine *engine, page_no page,
     const struct notices *notices = engine->updates->notices;
     const struct extent *extent = extent_find(engine, page);
     const struct notice *notice =
-        notices == NULL ? NULL : notice_list_find(&notices->list, page);
+        notices == NULL ? NULL : notice_list_find(&notices->list, page, 0);
 
     return notice != NULL && extent != NULL &&
            notice->serial == extent->serial && // N4
            version_is_newer(notice->version, version);
 }
+
+// ---- of writers that keep their diffs
+
+uint32_t notices_next_stamp(struct engine *engine)
+{
+    return ++engine->updates->stamp;
+}
+
+void notices_note_writer(struct engine *engine, page_no page, uint32_t stamp)
+{
+    const struct extent *extent = extent_find(engine, page);
+    const struct notice notice = {
+        .page = page,
+        .version = stamp,
+        .serial = extent == NULL ? 0 : extent->serial,
+        .from = engine->port->self,
+        .writer = (uint16_t)(engine->port->self + 1),
+    };
+
+    if (extent != NULL) {
+        (void)notice_list_add(&notices_of(engine)->list, &notice);
+    }
+}
+
+uint32_t notices_stamp(const struct engine *engine, page_no page,
+                       node_id writer)
+{
+    const struct notices *notices = engine->updates->notices;
+    const struct extent *extent = extent_find(engine, page);
+    const struct notice *notice =
+        notices == NULL ? NULL
+                        : notice_list_find(&notices->list, page, writer + 1u);
+
+    return notice != NULL && extent != NULL && notice->serial == extent->serial
+               ? notice->version
+               : 0; // N4
+}
+
+// A node's stamps are above all that it has heard of: Z12.
+static void hear_stamp(struct engine *engine, uint32_t stamp)
+{
+    if (version_is_newer(stamp, engine->updates->stamp)) {
+        engine->updates->stamp = stamp;
+    }
+}
+
+// ---- telling
 
 // What goes with a mutex's token, and with no other message.
 static struct notice_list *list_of(struct engine *engine, uint64_t mutex)
@@ -106,11 +154,26 @@ static const struct update_rules *listener(const struct engine *engine,
     return rules != NULL && rules->noticed != NULL ? rules : NULL;
 }
 
-// An old copy is here.
-static int is_stale(const struct engine *engine, page_no page_number)
+static int is_behind_writer(const struct engine *engine,
+                            const struct notice *notice)
 {
+    const struct update_rules *rules = listener(engine, notice->page);
+
+    return page_of(engine, notice->page)->state != PAGE_ABSENT &&
+           rules != NULL && rules->is_behind != NULL &&
+           rules->is_behind(engine, notice->page, notice->writer - 1u,
+                            notice->version);
+}
+
+// An old copy is here.
+static int is_stale(const struct engine *engine, const struct notice *notice)
+{
+    const page_no page_number = notice->page;
     const struct page *page = page_of(engine, page_number);
 
+    if (notice->writer != 0) {
+        return is_behind_writer(engine, notice);
+    }
     return page->state != PAGE_ABSENT && !page->is_owner && !page->subscribed &&
            listener(engine, page_number) != NULL &&
            notices_are_newer(engine, page_number, page->base);
@@ -123,7 +186,8 @@ static void follow_owner(struct engine *engine, const struct notice *notice)
     struct page *page = page_of(engine, notice->page);
     const struct extent *extent = extent_find(engine, notice->page);
 
-    if (notice->owner != 0 && notice->owner != engine->port->self + 1 &&
+    if (notice->writer == 0 && notice->owner != 0 &&
+        notice->owner != engine->port->self + 1 &&
         notice->epoch > page->epoch && // H2: also where a hint was cleared
         roster_has(&engine->port->roster, notice->owner - 1u) &&
         (page->state == PAGE_ABSENT || page_use_of(page)->is_left) &&
@@ -146,23 +210,45 @@ static void hear(struct engine *engine, const struct notice *notice,
     if (mutex != NO_MUTEX) {
         scopes_hear(engine, mutex, notice);
     }
+    if (notice->writer != 0) {
+        hear_stamp(engine, notice->version);
+    }
     if (!notice_list_add(&notices->list, notice)) {
         return;
     }
-    if (is_stale(engine, notice->page)) {
+    if (is_stale(engine, notice)) {
         page_list_add(&notices->stale, notice->page);
     }
     follow_owner(engine, notice);
 }
 
-// All at once, to one that listens: what is done to one page is done to any.
+// Those that one protocol listens for leave the list.
+static void take_alike(struct engine *engine, struct page_list *stale,
+                       struct page_list *alike)
+{
+    const struct update_rules *rules = listener(engine, stale->at[0]);
+    size_t kept = 0;
+
+    alike->n = 0;
+    for (size_t i = 0; i < stale->n; i++) {
+        if (listener(engine, stale->at[i]) == rules) {
+            page_list_add(alike, stale->at[i]);
+        } else {
+            stale->at[kept++] = stale->at[i];
+        }
+    }
+    stale->n = kept;
+}
+
+// All at once, to each that listens.
 static void tell_stale(struct engine *engine)
 {
-    struct page_list *stale = &notices_of(engine)->stale;
+    struct notices *notices = notices_of(engine);
 
-    if (stale->n > 0) {
-        listener(engine, stale->at[0])->noticed(engine, stale);
-        stale->n = 0;
+    while (notices->stale.n > 0) {
+        take_alike(engine, &notices->stale, &notices->alike);
+        listener(engine, notices->alike.at[0])
+            ->noticed(engine, &notices->alike);
     }
 }
 
@@ -196,14 +282,17 @@ tm_status notices_receive(struct engine *engine, node_id from,
 
     while (wire_has_more(&reader)) {
         const struct wire_notice_entry entry = wire_get_notice_entry(&reader);
+        const int is_kept = entry.owner != 0 && entry.epoch == 0;
 
-        if (entry.page < engine->space->n_pages) {
+        if (entry.page < engine->space->n_pages &&
+            entry.owner <= TM_MAX_NODES) {
             hear(engine,
                  &(struct notice){.page = entry.page,
                                   .version = entry.version,
                                   .serial = entry.serial,
                                   .from = from,
-                                  .owner = entry.owner,
+                                  .owner = is_kept ? 0 : entry.owner,
+                                  .writer = is_kept ? entry.owner : 0,
                                   .epoch = entry.epoch,
                                   .is_scoped = mutex != NO_MUTEX ||
                                                scopes_have(engine, entry.page)},
@@ -237,6 +326,7 @@ void notices_free(struct updates *updates)
     }
     notice_list_release(&notices->list);
     free(notices->stale.at);
+    free(notices->alike.at);
     free(notices);
     updates->notices = NULL;
 }

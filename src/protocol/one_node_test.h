@@ -74,9 +74,9 @@ static void count_wake(struct waiter *waiter)
 static inline void open_node(tm_protocol protocol, tm_sharing sharing)
 {
     static const struct protocol *const rows[] = {
-        &protocol_adaptive, &protocol_eager_release, &protocol_lazy_release,
-        &protocol_scope, &protocol_sequential};
-    static const struct protocols protocols = {rows, 5};
+        &protocol_adaptive,     &protocol_eager_release, &protocol_homeless,
+        &protocol_lazy_release, &protocol_scope,         &protocol_sequential};
+    static const struct protocols protocols = {rows, 6};
     const struct extent block = {
         .n_pages = N_PAGES,
         .size = (uint64_t)N_PAGES * TM_PAGE_SIZE,

@@ -66,6 +66,14 @@ void release_drop_twin(struct engine *engine, struct page *page)
     page_use_of(page)->hot = 0;
 }
 
+// Do diffs of the page stay here?
+static int is_kept(const struct engine *engine, page_no page)
+{
+    const struct update_rules *rules = update_rules_of(engine, page);
+
+    return rules != NULL && rules->keep != NULL;
+}
+
 static void send_diff(struct engine *engine, struct flight *flight,
                       page_no page_number, const void *diff, size_t size)
 {
@@ -76,6 +84,10 @@ static void send_diff(struct engine *engine, struct flight *flight,
         .diff = diff,
     };
 
+    if (is_kept(engine, page_number)) {
+        update_wrote(engine, page_number, diff, size);
+        return;
+    }
     if (race_of(engine) != NULL) {
         item.writer = race_writer(engine, page_number);
     }
@@ -83,7 +95,7 @@ static void send_diff(struct engine *engine, struct flight *flight,
         if (race_of(engine) != NULL) {
             race_note(engine, engine->port->self, &item);
         }
-        update_owner_wrote(engine, page_number, diff, size);
+        update_wrote(engine, page_number, diff, size);
         if (flight_push(engine, flight, NODE_NONE, &item)) {
             flight_add_page(flight, page_number, 1, 0);
         }
@@ -195,7 +207,7 @@ static void take_off(struct engine *engine, page_no page_number)
 
     page->listed = 0;
     if (is_unversioned(engine, page_number)) {
-        update_owner_wrote(engine, page_number, NULL, 0);
+        update_wrote(engine, page_number, NULL, 0);
     }
     steps_made(engine, page_number,
                (struct step_cause){.event = STEP_RELEASED});
@@ -212,7 +224,8 @@ static void sort_out(struct engine *engine)
 
         if (page->state == PAGE_DIRTY && page->is_owner &&
             copyset_is_empty(page) && race_of(engine) == NULL &&
-            !recent_is_followed(engine, dirty->at[i])) {
+            !recent_is_followed(engine, dirty->at[i]) &&
+            !is_kept(engine, dirty->at[i])) {
             make_exclusive(engine, dirty->at[i]);
         }
         if (page->state == PAGE_DIRTY) {

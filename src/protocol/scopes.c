@@ -173,7 +173,7 @@ static const struct notice *find_notice(const struct engine *engine,
 {
     const struct extent *extent = extent_find(engine, page);
     const struct notice *notice =
-        known == NULL ? NULL : notice_list_find(known, page);
+        known == NULL ? NULL : notice_list_find(known, page, 0);
 
     return notice != NULL && extent != NULL && notice->serial == extent->serial
                ? notice // N4

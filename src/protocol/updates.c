@@ -8,6 +8,8 @@
 #include "protocol/updates.h"
 #include "mem/diff.h"
 #include "protocol/choices.h"
+#include "protocol/gather.h"
+#include "protocol/kept.h"
 #include "protocol/migration.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
@@ -27,19 +29,15 @@
 #define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
 #define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
 
-const struct update_rules *update_rules_of(const struct engine *engine,
-                                           page_no page)
-{
-    const struct extent *extent = extent_find(engine, page);
-
-    return extent == NULL ? NULL : extent->row->updates;
-}
-
-void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
-                        size_t size)
+void update_wrote(struct engine *engine, page_no page, const void *diff,
+                  size_t size)
 {
     const struct update_rules *rules = update_rules_of(engine, page);
 
+    if (rules != NULL && rules->keep != NULL) {
+        rules->keep(engine, page, diff, size);
+        return;
+    }
     page_of(engine, page)->version++;
     recent_owner_wrote(engine, page, diff, size);
     if (rules != NULL && rules->wrote != NULL) {
@@ -50,7 +48,7 @@ void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
 void update_seal(struct engine *engine, page_no page)
 {
     if (page_of(engine, page)->listed) {
-        update_owner_wrote(engine, page, NULL, 0);
+        update_wrote(engine, page, NULL, 0);
     }
 }
 
@@ -537,6 +535,11 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_recall:
     case MESSAGE_recalled:
         return recall_receive(engine, from, message);
+    case MESSAGE_copy:
+    case MESSAGE_diffs_ask:
+    case MESSAGE_diffs:
+    case MESSAGE_home:
+        return gather_receive(engine, from, message);
     default:
         return atomic_receive(engine, from, message);
     }
@@ -577,6 +580,7 @@ static void close_updates(struct engine *engine)
     free(updates->held.at);
     readers_free(updates);
     recent_free(updates);
+    kept_free(updates);
     choices_free(updates);
     recall_free(updates);
     free(updates->answer);
@@ -593,6 +597,7 @@ static void forget(struct engine *engine, const struct extent *extent)
     scopes_forget(engine, extent);
     readers_forget(engine, extent);
     recent_forget(engine, extent);
+    kept_forget(engine, extent);
 }
 
 static void roster_changed(struct engine *engine)
@@ -602,6 +607,7 @@ static void roster_changed(struct engine *engine)
     scopes_forget_all(engine);
     readers_free(engine->updates);
     recent_free(engine->updates);
+    kept_free(engine->updates);
     recall_free(engine->updates);
 }
 
@@ -623,7 +629,8 @@ static int is_valid(const struct engine *engine)
     return (updates->flush_waiters == NULL || updates->n_flushes > 0) &&
            (updates->n_next == 0 || updates->n_flushes > 0) &&
            (engine->n_unfinished > 0 || updates->n_flushes == 0) &&
-           readers_are_valid(engine) && recent_is_valid(engine);
+           readers_are_valid(engine) && recent_is_valid(engine) &&
+           kept_is_valid(engine);
 }
 
 const struct protocol_base updates_base = {
@@ -634,7 +641,9 @@ const struct protocol_base updates_base = {
         UINT64_C(1) << MESSAGE_atomic | UINT64_C(1) << MESSAGE_atomic_done |
         UINT64_C(1) << MESSAGE_race | UINT64_C(1) << MESSAGE_notices |
         UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed |
-        UINT64_C(1) << MESSAGE_recall | UINT64_C(1) << MESSAGE_recalled,
+        UINT64_C(1) << MESSAGE_recall | UINT64_C(1) << MESSAGE_recalled |
+        UINT64_C(1) << MESSAGE_copy | UINT64_C(1) << MESSAGE_diffs_ask |
+        UINT64_C(1) << MESSAGE_diffs | UINT64_C(1) << MESSAGE_home,
     .receive = receive,
     .release = release,
     .release_early = release_early,

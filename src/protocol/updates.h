@@ -34,6 +34,7 @@ struct held_list {
 
 struct choices;
 struct flight;
+struct kept;
 struct notices;
 struct pending_update;
 struct recalls;
@@ -67,9 +68,11 @@ struct updates {
     uint32_t acquired_fetch; ///< the last fetch before the last acquire
     uint32_t
         n_acquires; ///< adaptive: times that a thread here may have gone on
-    struct notices *notices;       ///< NULL: there have been none
-    struct held_list held;         ///< mutexes, by threads of this node
-    struct scopes *scopes;         ///< NULL: nobody needs them: scopes.c
+    struct notices *notices; ///< NULL: there have been none
+    uint32_t stamp;        ///< the highest that was made or heard of: notices.c
+    struct kept *kept;     ///< NULL: nobody keeps diffs: kept.h
+    struct held_list held; ///< mutexes, by threads of this node
+    struct scopes *scopes; ///< NULL: nobody needs them: scopes.c
     struct readers *readers;       ///< NULL: all copies have been pushed to
     struct recent *recent;         ///< NULL: no copies can be old
     struct choices *choices;       ///< NULL: there have been none
@@ -131,6 +134,19 @@ struct update_rules {
     /** Others have written to pages, of all protocols: their versions are those of
      * notices.c. The list may be reordered. */
     void (*noticed)(struct engine *engine, struct page_list *pages);
+    /** What this node has written to the page stays here, and nothing is sent; the rest of
+     * this table but the three below is not asked then, and the page's owner too writes
+     * against a twin. NULL: it goes to the owner. @param diff  [size] */
+    void (*keep)(struct engine *engine, page_no page, const void *diff,
+                 size_t size);
+    /** Are the bytes of a page here, which is not absent, older than that diff of a writer
+     * that keeps it? NULL: none does */
+    int (*is_behind)(const struct engine *engine, page_no page, node_id writer,
+                     uint32_t stamp);
+    /** An atomic operation has come for a page that this node owns. Must it wait until the
+     * page is up to date? Then the message is kept. NULL: it always is. */
+    int (*puts_off)(struct engine *engine, page_no page, node_id from,
+                    const struct message *message);
     /** Its notices go with the tokens of those mutexes only under which pages were written:
      * scopes.c. */
     int is_scoped;
@@ -138,6 +154,15 @@ struct update_rules {
 
 /** The base of all protocols that have them. */
 extern const struct protocol_base updates_base;
+
+/** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
+static inline const struct update_rules *update_rules_of(
+    const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL ? NULL : extent->row->updates;
+}
 
 static inline struct race *race_of(const struct engine *engine)
 {
@@ -229,21 +254,17 @@ void flight_acknowledged(struct engine *engine, struct flight *flight);
 void flights_free(struct updates *updates);
 
 // ---- updates.c: what a node does with updates of others
-/** This node, the owner, has written to a page: that is a new version, which others are to
- * know of from now on.
+/** This node, the owner or one that keeps its diffs, has written to a page: that is a new
+ * version, which others are to know of from now on.
  * @param diff  [size] NULL: nobody knows what has changed */
-void update_owner_wrote(struct engine *engine, page_no page, const void *diff,
-                        size_t size);
+void update_wrote(struct engine *engine, page_no page, const void *diff,
+                  size_t size);
 /** An exclusive page is about to be given to others. If its owner has written to it and not
  * released that, nobody is to have it in a version that others have without: it is in one of
  * its own. */
 void update_seal(struct engine *engine, page_no page);
 /** A copy was unmapped to see whether it is used, and is: look less often. */
 void update_note_use(struct page *page);
-/** Of the page's protocol; NULL: that has no diffs, or the page is in no block any more. */
-const struct update_rules *update_rules_of(const struct engine *engine,
-                                           page_no page);
-
 /** One item of an update, which may be pending. Part of a flight that is being made. */
 void update_receive_item(struct engine *engine, struct flight *flight,
                          node_id from, const struct update_item *item);

@@ -137,6 +137,17 @@ static void describe(const struct node *node, node_id from,
         event->flow = flow_of_fault(node->self, event->subject);
         event->flows = FLOW_ENDS;
         break;
+    case MESSAGE_copy:
+        event->subject = message->u.copy.page;
+        event->flow = flow_of_fault(node->self, event->subject);
+        event->flows = FLOW_ENDS;
+        break;
+    case MESSAGE_diffs_ask:
+        event->subject = message->u.diffs_ask.page;
+        break;
+    case MESSAGE_diffs:
+        event->subject = message->u.diffs.page;
+        break;
     case MESSAGE_refresh:
         event->flow = flow_of_refresh(from, message->u.refresh.id);
         event->flows = FLOW_PASSES;

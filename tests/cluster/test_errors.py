@@ -514,7 +514,7 @@ class Mistakes(ErrorsTest):
                 self.expect_double_free("double_free_small_here", nodes)
                 self.expect_double_free("double_free_small_later", nodes)
         self.expect_double_free("double_free_small_here", 1)
-        for protocol in ("sequential", "implicit", "lazy-release"):
+        for protocol in ("sequential", "implicit", "lazy-release", "homeless"):
             self.environment["TEAMSTER_PROTOCOL"] = protocol
             self.expect_double_free("double_free_small", 2)
             self.expect_double_free("double_free_small_later", 2)
@@ -730,6 +730,12 @@ class Races(ErrorsTest):
         self.expect(result, 64, "^teamster run: --race-check compares diffs, "
                     "which --protocol=sequential does not make; leave one of "
                     "them out$")
+
+    def test_diffs_that_stay_are_not_compared(self):
+        result = self.run_races("mutex", "--race-check", "--protocol", "homeless")
+        self.expect(result, 64, "^teamster run: --race-check compares diffs, which "
+                    "--protocol=homeless does not make for a page's owner; leave "
+                    "one of them out$")
 
     def test_some_protocols_make_no_diffs_of_what_owners_write(self):
         for protocol in "implicit", "lazy-release":

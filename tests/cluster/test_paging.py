@@ -392,8 +392,10 @@ class Tests:
 
     def home(self):
         """A node short of memory does not keep pages that it does not use. (With
-        `lazy-release` it does: a page that there have been copies of stays, Z7.)"""
-        protocols = [name for name in jobs.PROTOCOLS if name != "lazy-release"]
+        `lazy-release` and `homeless` it does: a page that there have been copies of
+        stays, Z7.)"""
+        protocols = [name for name in jobs.PROTOCOLS
+                     if name not in ("lazy-release", "homeless")]
         for protocol, source in itertools.product(protocols, SOURCES):
             output = self.run_paged(
                 2, "1M", self.path("tests/cluster", "home"),

@@ -107,7 +107,8 @@ static void check_copy(struct world *world, unsigned node, unsigned at)
 
     if (space->pages[world->pages[at]].state == PAGE_ABSENT ||
         (drops_copies(world) && // a copy is dropped before its use
-         !space->pages[world->pages[at]].is_owner &&
+         (!space->pages[world->pages[at]].is_owner ||
+          world->protocol == TM_HOMELESS) && // there it is no home
          !space->pages[world->pages[at]].subscribed)) {
         return;
     }

@@ -131,7 +131,10 @@ static void trace_notices(const struct sim *sim, page_no page, node_id from,
     while (wire_has_more(&reader)) {
         const struct wire_notice_entry entry = wire_get_notice_entry(&reader);
 
-        snprintf(what, sizeof what, "notice of version %u", entry.version);
+        snprintf(what, sizeof what, "notice of version %u%s", entry.version,
+                 entry.owner == 0   ? ""
+                 : entry.epoch == 0 ? ", a diff that is kept"
+                                    : ", of who owned it");
         trace_range(sim, page, from, to, entry.page, 1, what);
     }
 }
@@ -140,6 +143,7 @@ void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
                 const struct message *message)
 {
     struct message pages[PAGES_MAX];
+    char what[64];
 
     switch (message->type) {
     case MESSAGE_update:
@@ -183,6 +187,23 @@ void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
         break;
     case MESSAGE_notices:
         trace_notices(sim, page, from, to, message);
+        break;
+    case MESSAGE_copy:
+        trace_range(sim, page, from, to, message->u.copy.page, 1, "copy");
+        break;
+    case MESSAGE_diffs_ask:
+        snprintf(what, sizeof what, "asks for diffs of %u",
+                 message->u.diffs_ask.count);
+        trace_range(sim, page, from, to, message->u.diffs_ask.page, 1, what);
+        break;
+    case MESSAGE_diffs:
+        snprintf(what, sizeof what, "diffs, %u bytes, %u", message->body_size,
+                 message->u.diffs.what);
+        trace_range(sim, page, from, to, message->u.diffs.page, 1, what);
+        break;
+    case MESSAGE_home:
+        trace_range(sim, page, from, to, message->u.home.page, 1,
+                    message->u.home.is_there ? "is at home" : "is to go home");
         break;
     default:
         break;

@@ -168,7 +168,8 @@ static inline int drops_copies(const struct world *world)
 {
     return world->protocol == TM_IMPLICIT ||
            world->protocol == TM_LAZY_RELEASE ||
-           world->protocol == TM_ADAPTIVE || world->protocol == TM_SCOPE;
+           world->protocol == TM_HOMELESS || world->protocol == TM_ADAPTIVE ||
+           world->protocol == TM_SCOPE;
 }
 
 /** What holds at any time: of pages, engines and trackers; and of pagers. */

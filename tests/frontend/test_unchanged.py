@@ -26,7 +26,8 @@ SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 RUN_S = 60 * SLOWDOWN
 SKIPPED = 77
 INPUT = "3 4\na line of input\nmore words of it\n"
-PROTOCOLS = ("eager-release", "sequential", "implicit", "lazy-release", "adaptive")
+PROTOCOLS = ("eager-release", "sequential", "implicit", "lazy-release", "homeless",
+             "adaptive")
 WAYS = [[], ["-n", "1"], ["-n", "2"], ["-n", "3"], ["-n", "4"],
         *(["-n", "3", f"--protocol={name}"] for name in PROTOCOLS),
         ["-n", "2", "--fault-source=mprotect"],

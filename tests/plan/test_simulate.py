@@ -85,8 +85,8 @@ class SimulateTest(unittest.TestCase):
 
 class RunTest(SimulateTest):
     def test_the_same_seed_gives_the_same_bytes(self):
-        for protocol in ("eager-release", "sequential", "lazy-release", "adaptive",
-                         "implicit"):
+        for protocol in ("eager-release", "sequential", "lazy-release", "homeless",
+                         "adaptive", "implicit"):
             for policy in ("none", "cpu-mem"):
                 options = ("--json", f"--protocol={protocol}", f"--policy={policy}",
                            "--iterations=30")

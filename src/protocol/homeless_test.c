@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// homeless.c: an owner that is no home, and a writer that lets its diffs go, message by message.
+#include "protocol/one_node_test.h"
+
+#include "mem/diff.h"
+#include "protocol/kept.h"
+#include "protocol/kept_answer.h"
+
+enum { PAGE = 3, STAMP = 50 };
+
+static int open_homeless(void **state)
+{
+    (void)state;
+    open_node(TM_HOMELESS, TM_SHARING_DEFAULT);
+    return 0;
+}
+
+// This node owns the page, and has given node 2 a copy.
+static void share_page(void)
+{
+    own_page(PAGE, 1);
+    get_fetch(2, PAGE, 0);
+    (void)last_sent(2, MESSAGE_copy);
+}
+
+static void get_notice(node_id from, node_id writer, uint32_t stamp)
+{
+    uint8_t body[WIRE_SIZE_notice_entry];
+    struct wire_writer writes = {body, body + sizeof body, 0};
+
+    wire_put_notice_entry(
+        &writes, &(struct wire_notice_entry){PAGE, stamp, SERIAL,
+                                             (uint16_t)(writer + 1), 0});
+    get(from, &(struct message){.type = MESSAGE_notices,
+                                .u.notices = {.count = 1},
+                                .body = body,
+                                .body_size = sizeof body});
+}
+
+// A diff that sets eight bytes.
+static void get_diff(node_id from, uint32_t stamp, unsigned offset,
+                     uint64_t word)
+{
+    uint8_t diff[DIFF_MAX];
+    uint8_t body[WIRE_SIZE_kept_diff + DIFF_MAX];
+    struct wire_writer writes = {body, body + sizeof body, 0};
+    const size_t size = diff_of_range(&word, offset, sizeof word, diff);
+
+    wire_put_kept_diff(
+        &writes, &(struct wire_kept_diff){from, stamp, {diff, (uint16_t)size}});
+    get(from, &(struct message){.type = MESSAGE_diffs,
+                                .u.diffs = {.page = PAGE, .what = DIFFS_LAST},
+                                .body = body,
+                                .body_size = (uint32_t)(writes.at - body)});
+}
+
+static struct wire_kept_wanted wanted_of(const struct sent *sent)
+{
+    struct wire_reader reader = wire_read_body(&sent->message);
+
+    return wire_get_kept_wanted(&reader);
+}
+
+static void an_owner_asks_writers_as_others_do(void **state)
+{
+    struct wire_kept_wanted wanted;
+
+    (void)state;
+    share_page();
+    world.n_woken = 0;
+    assert_int_equal(use_page(PAGE, 0), FAULT_ALLOWED);
+    get_notice(0, 2, STAMP);
+    assert_int_equal(world.space.pages[PAGE].access, ACCESS_NONE); // Z13
+    assert_int_equal(use_page(PAGE, 0), FAULT_WAIT);
+    wanted = wanted_of(last_sent(2, MESSAGE_diffs_ask));
+    assert_int_equal(wanted.writer, 2);
+    assert_int_equal(wanted.since, 0);
+    assert_int_equal(wanted.until, STAMP);
+    get_diff(2, STAMP, 16, 77);
+    assert_int_equal(world.n_woken, 1);
+    assert_int_equal(world.space.pages[PAGE].access, ACCESS_READ);
+    assert_int_equal(*(const uint64_t *)(space_bytes(&world.space, PAGE) + 16),
+                     77);
+}
+
+// Z18: it is performed on what the diff has made.
+static void an_atomic_operation_waits_for_what_is_missing(void **state)
+{
+    (void)state;
+    share_page();
+    get_notice(2, 2, STAMP);
+    get(2, &(struct message){.type = MESSAGE_atomic,
+                             .u.atomic = {.page = PAGE,
+                                          .offset = 16,
+                                          .op = ATOMIC_ADD,
+                                          .operand = 1,
+                                          .requester = 2,
+                                          .token = 9}});
+    (void)last_sent(2, MESSAGE_diffs_ask);
+    get_diff(2, STAMP, 16, 77);
+    assert_int_equal(
+        last_sent(2, MESSAGE_atomic_done)->message.u.atomic_done.before, 77);
+    assert_int_equal(*(const uint64_t *)(space_bytes(&world.space, PAGE) + 16),
+                     78);
+}
+
+// Z12, Z11: whichever comes first, the one with the higher stamp counts; and only when both have
+// come is either seen.
+static void diffs_of_several_are_applied_together_by_stamp(void **state)
+{
+    (void)state;
+    share_page();
+    get_notice(2, 2, STAMP);
+    get_notice(2, 0, STAMP - 20);
+    assert_int_equal(use_page(PAGE, 0), FAULT_WAIT);
+    (void)last_sent(2, MESSAGE_diffs_ask); // the last writer, of both
+    get_diff(2, STAMP, 16, 77);
+    (void)last_sent(0, MESSAGE_diffs_ask);
+    assert_int_equal(*(const uint64_t *)(space_bytes(&world.space, PAGE) + 16),
+                     0);
+    get_diff(0, STAMP - 20, 16, 33);
+    assert_int_equal(*(const uint64_t *)(space_bytes(&world.space, PAGE) + 16),
+                     77);
+}
+
+// Z15: what an owner has dropped is nowhere else, so who asks is to take its page.
+static void dropped_diffs_are_told(void **state)
+{
+    uint8_t body[WIRE_SIZE_kept_wanted];
+    struct wire_writer writes = {body, body + sizeof body, 0};
+    struct wire_reader reader;
+    struct kept_page *record;
+
+    (void)state;
+    share_page();
+    record = kept_of(world.engine, PAGE);
+    kept_add(record, SELF, 5, "abc", 3);
+    kept_add(record, SELF, 7, "abc", 3);
+    kept_drop(record, 5);
+    wire_put_kept_wanted(&writes, &(struct wire_kept_wanted){SELF, 4, 7});
+    get(2, &(struct message){.type = MESSAGE_diffs_ask,
+                             .u.diffs_ask = {.page = PAGE, .count = 1},
+                             .body = body,
+                             .body_size = sizeof body});
+    assert_int_equal(last_sent(2, MESSAGE_diffs)->message.u.diffs.what,
+                     DIFFS_DROPPED);
+    reader = wire_read_body(&last_sent(2, MESSAGE_diffs)->message);
+    assert_int_equal(wire_get_kept_diff(&reader).stamp, 5);
+}
+
+// Z11: of another's diffs those are passed on that follow what who asks has.
+static void others_diffs_are_passed_on_without_gaps(void **state)
+{
+    struct kept_page *record;
+
+    (void)state;
+    share_page();
+    record = kept_of(world.engine, PAGE);
+    kept_set(record, 0, 8);
+    kept_come(record, 0, 12, "abc", 3);
+    kept_pass_on(record, record->come, TM_PAGE_SIZE);
+    record->come = NULL;
+    assert_null(kept_next(record, 0, 7)); // what came between is not kept here
+    assert_int_equal(kept_next(record, 0, 8)->stamp, 12);
+    assert_null(kept_next(record, 0, 12));
+    assert_null(kept_next(record, 2, 8));
+}
+
+// Z13: what has come ahead is mapped with its neighbours, and no more when a notice has named it.
+static void what_is_old_is_not_mapped_with_others(void **state)
+{
+    (void)state;
+    share_page();
+    engine_map(world.engine, PAGE);
+    get_notice(2, 2, STAMP);
+    engine_finish_batch(world.engine);
+    assert_int_equal(world.space.pages[PAGE].access, ACCESS_NONE);
+}
+
+// Z11: no more than is asked for, though there is more.
+static void writers_send_what_is_asked_for(void **state)
+{
+    uint8_t body[WIRE_SIZE_kept_wanted];
+    struct wire_writer writes = {body, body + sizeof body, 0};
+    struct wire_reader reader;
+    struct kept_page *record;
+
+    (void)state;
+    share_page();
+    record = kept_of(world.engine, PAGE);
+    kept_add(record, SELF, 5, "abc", 3);
+    kept_add(record, SELF, 7, "abc", 3);
+    wire_put_kept_wanted(&writes, &(struct wire_kept_wanted){SELF, 0, 5});
+    get(2, &(struct message){.type = MESSAGE_diffs_ask,
+                             .u.diffs_ask = {.page = PAGE, .count = 1},
+                             .body = body,
+                             .body_size = sizeof body});
+    reader = wire_read_body(&last_sent(2, MESSAGE_diffs)->message);
+    assert_int_equal(wire_get_kept_diff(&reader).stamp, 5);
+    assert_false(wire_has_more(&reader));
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, open_homeless, close_node)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_owner_asks_writers_as_others_do),
+        TEST(an_atomic_operation_waits_for_what_is_missing),
+        TEST(diffs_of_several_are_applied_together_by_stamp),
+        TEST(dropped_diffs_are_told),
+        TEST(others_diffs_are_passed_on_without_gaps),
+        TEST(what_is_old_is_not_mapped_with_others),
+        TEST(writers_send_what_is_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a writer keeps is bounded (Z15 of homeless.c): it has the page's owner get all diffs, and
+// drops its own when that has them. An owner drops its own at any time.
+//
+//   kept         kept_bound(): too much          -> going home
+//   going home   the owner has them (`home`)     -> kept, or none is left
+#include "protocol/kept_bound.h"
+
+#include "protocol/notices.h"
+
+// Of a page a writer keeps no more diffs than it would take to send all of it.
+#define KEPT_MAX TM_PAGE_SIZE
+
+void kept_send_home(struct engine *engine, page_no page, node_id to,
+                    int is_there, uint32_t stamp)
+{
+    const struct message message = {
+        .type = MESSAGE_home,
+        .u.home = {.page = page,
+                   .is_there = (uint8_t)(is_there != 0),
+                   .stamp = stamp},
+    };
+
+    port_send(engine->port, to, &message);
+}
+
+static void ask_home(struct engine *engine, struct kept_page *record)
+{
+    const node_id owner = fetch_route(engine, record->page);
+
+    if (!record->is_going_home) {
+        record->is_going_home = 1;
+        engine->n_unfinished++;
+        notices_send(engine, owner, NO_MUTEX); // Z11: and of all before
+        kept_send_home(engine, record->page, owner, 0, 0);
+    }
+}
+
+// Z15
+void kept_let_go(struct engine *engine, struct kept_page *record)
+{
+    if (record->own == NULL) {
+        return;
+    }
+    if (page_of(engine, record->page)->is_owner) {
+        kept_drop(record, kept_has(record, engine->port->self));
+    } else {
+        ask_home(engine, record);
+    }
+}
+
+void kept_bound(struct engine *engine, struct kept_page *record)
+{
+    if (record->n_bytes > KEPT_MAX || engine->is_short || engine->is_frozen) {
+        kept_let_go(engine, record);
+    }
+}
+
+tm_status kept_receive_home(struct engine *engine, page_no page, uint32_t stamp)
+{
+    struct kept_page *record = kept_find(engine, page);
+
+    if (record == NULL || !record->is_going_home) {
+        return TM_EWIRE;
+    }
+    record->is_going_home = 0;
+    kept_drop(record, stamp);
+    kept_bound(engine, record);
+    engine->n_unfinished--;
+    engine_finished(engine);
+    return TM_OK;
+}
