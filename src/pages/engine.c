@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "pages/causality.h"
 #include "pages/places.h"
+#include "pages/read_ahead.h"
 #include "pages/small_blocks.h"
 
 enum fault_result engine_fault(struct engine *engine, page_no page_number,
@@ -153,6 +154,25 @@ static int are_good_pages(const struct engine *engine,
     return n > 0;
 }
 
+// They lie in one block.
+static int names_good_run(const struct engine *engine,
+                          const struct message_fetch *fetch)
+{
+    const page_no last =
+        stride_page(fetch->page, (int32_t)fetch->stride, fetch->count - 1u);
+    const page_no low = last < fetch->page ? last : fetch->page;
+    const page_no high = last < fetch->page ? fetch->page : last;
+
+    return (fetch->stride != 0 || fetch->count == 1) &&
+           have_owners(engine, low, high - low + 1);
+}
+
+static page_no last_of_done(const struct message_fetch_done *done)
+{
+    return stride_page(done->page, (int32_t)done->stride,
+                       done->count > 0 ? done->count - 1u : 0);
+}
+
 // The pages that a message names, so that none outside the space is looked up.
 static int names_good_pages(const struct engine *engine,
                             const struct message *message)
@@ -165,8 +185,7 @@ static int names_good_pages(const struct engine *engine,
                message->u.fetch.count <= FETCH_GROUP_MAX &&
                message->u.fetch.hops < HOPS_MAX &&
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
-               have_owners(engine, message->u.fetch.page,
-                           message->u.fetch.count) &&
+               names_good_run(engine, &message->u.fetch) &&
                (message->u.fetch.count == 1 ||
                 space_grain(engine->space, message->u.fetch.page) == NULL) &&
                !fetch_has_lost_owner(engine, message->u.fetch.page);
@@ -178,8 +197,7 @@ static int names_good_pages(const struct engine *engine,
         return are_good_pages(engine, message);
     case MESSAGE_fetch_done:
         return message->u.fetch_done.page < n_pages &&
-               message->u.fetch_done.page + message->u.fetch_done.count <=
-                   n_pages;
+               last_of_done(&message->u.fetch_done) < n_pages;
     case MESSAGE_grant:
         return message->u.grant.count >= 1 &&
                have_owners(engine, message->u.grant.page,

@@ -18,9 +18,21 @@
 struct engine;
 struct protocols; ///< pages/protocol.h
 
-/** Where a thread's faults have been running through memory in order, and what
+/* Where a thread's faults have been running through memory in order, and what
  * it has missed; kept with the thread, all zero at first. */
 #define N_STREAMS 16u
+
+/** Where an instruction's faults lie equally far apart; so many instructions. */
+#define N_STRIDES 8u
+
+struct fault_stride {
+    uint64_t instruction;
+    page_no last;    ///< that it has fetched
+    page_no next;    ///< that would go on
+    int32_t stride;  ///< pages from one to the next; 0: not known
+    uint16_t group;  ///< pages of its last group; 0: the record is not used
+    uint8_t n_alike; ///< that were where they were expected
+};
 
 /** An instruction needs so many pages at once: what it copies from and to may each lie in
  * two. */
@@ -41,6 +53,8 @@ struct fault_history {
         uint16_t group; ///< pages of its last group
     } streams[N_STREAMS];
     unsigned oldest;
+    struct fault_stride strides[N_STRIDES];
+    unsigned oldest_stride;
     uint64_t since; ///< when it began to wait for `missed` (stall.c)
 };
 

@@ -29,29 +29,12 @@
 #include "pages/causality.h"
 #include "pages/pages.h"
 #include "pages/places.h"
+#include "pages/read_ahead.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 // ---- asking
-
-// How many pages to ask for: streams that go on double their group.
-static unsigned next_group(struct fault_history *history, page_no page,
-                           unsigned *stream)
-{
-    unsigned group;
-
-    for (unsigned i = 0; i < N_STREAMS; i++) {
-        if (history->streams[i].next == page && page != 0) {
-            *stream = i;
-            group = history->streams[i].group * 2u;
-            return group > FETCH_GROUP_MAX ? FETCH_GROUP_MAX : group;
-        }
-    }
-    *stream = history->oldest;
-    history->oldest = (history->oldest + 1) % N_STREAMS;
-    return 1;
-}
 
 // May a page be asked for in a fetch that goes to this node? If a copy of it was
 // dropped here, only if that node was told so: the request must come behind the
@@ -65,24 +48,34 @@ static int may_go_along(const struct engine *engine, page_no page_number,
            (page->hint == 0 || page->hint == to + 1);
 }
 
-// The run of pages from `page` on that one fetch may name.
+// Neighbours are of one directory block: its node grants what nobody has touched.
+static int is_near(const struct extent *extent, page_no first, page_no page,
+                   int32_t stride)
+{
+    return page >= extent->page && page < extent->page + extent->n_pages &&
+           (stride != 1 || page / SPACE_BLOCK == first / SPACE_BLOCK);
+}
+
+// The pages from `page` on that one fetch may name.
 static unsigned clip_group(const struct engine *engine,
                            const struct extent *extent, page_no page,
-                           unsigned group)
+                           const struct ahead *ahead)
 {
     const node_id to = fetch_route(engine, page);
     const uint64_t room = space_room(engine->space);
-    page_no end = extent->page + extent->n_pages;
-    page_no block_end = (page / SPACE_BLOCK + 1) * SPACE_BLOCK;
     unsigned n = 1;
 
     if (page_of(engine, page)->state != PAGE_ABSENT ||
         space_grain(engine->space, page) != NULL) {
         return 1; // an upgrade; or one of many blocks
     }
-    end = block_end < end ? block_end : end;
-    while (n < group && n < room && page + n < end &&
-           may_go_along(engine, page + n, to)) {
+    while (n < ahead->n && n < room) {
+        const page_no at = stride_page(page, ahead->stride, n);
+
+        if (!is_near(extent, page, at, ahead->stride) ||
+            !may_go_along(engine, at, to)) {
+            break;
+        }
         n++;
     }
     return n;
@@ -107,8 +100,23 @@ void fetch_begin(struct engine *engine, struct extent *extent,
     engine->n_fetching++;
 }
 
+static void note_asked(struct engine *engine, page_no page, node_id to,
+                       unsigned facts)
+{
+    steps_sent(engine, page, STEP_SENT_FETCH, to);
+    steps_made(
+        engine, page,
+        (struct step_cause){.event = STEP_ASKS, .facts = (uint16_t)facts});
+#ifndef TM_DEBUG
+    (void)engine;
+    (void)page;
+    (void)to;
+    (void)facts;
+#endif
+}
+
 static void send_fetch(struct engine *engine, struct extent *extent,
-                       page_no page, unsigned count, int is_write)
+                       page_no page, const struct ahead *ahead, int is_write)
 {
     const node_id to = fetch_route(engine, page);
     struct message message = {.type = MESSAGE_fetch};
@@ -118,24 +126,22 @@ static void send_fetch(struct engine *engine, struct extent *extent,
     page_of(engine, page)->queues = is_write && extent->row->pins_pages &&
                                     !fetch_is_untouched(engine, page);
     engine->last_fetch++;
-    for (page_no at = page; at < page + count; at++) {
-        fetch_begin(engine, extent, at);
+    for (unsigned i = 0; i < ahead->n; i++) {
+        fetch_begin(engine, extent, stride_page(page, ahead->stride, i));
     }
     message.u.fetch = (struct message_fetch){
         .page = page,
-        .count = (uint16_t)count,
+        .count = (uint16_t)ahead->n,
+        .stride = (uint32_t)ahead->stride,
         .write = is_write != 0,
         .has_copy = page_of(engine, page)->state != PAGE_ABSENT,
         .requester = engine->port->self,
         .id = engine->last_fetch,
     };
     stall_note_sent(engine, to, &message);
-    for (page_no at = page; at < page + count; at++) {
-        steps_sent(engine, at, STEP_SENT_FETCH, to);
-        steps_made(engine, at,
-                   (struct step_cause){.event = STEP_ASKS,
-                                       .facts = (is_write ? STEP_WRITE : 0) |
-                                                (at > page ? STEP_AHEAD : 0)});
+    for (unsigned i = 0; i < ahead->n; i++) {
+        note_asked(engine, stride_page(page, ahead->stride, i), to,
+                   (is_write ? STEP_WRITE : 0) | (i > 0 ? STEP_AHEAD : 0));
     }
     port_send(engine->port, to, &message);
 }
@@ -150,22 +156,20 @@ static int is_own_old(const struct engine *engine, page_no page)
 void fetch_start(struct engine *engine, struct extent *extent, page_no page,
                  int is_write, struct fault_history *history)
 {
-    unsigned stream = 0;
-    unsigned group = 1;
+    struct ahead ahead = {.n = 1, .stride = 1};
 
     if (page_of(engine, page)->stale || is_own_old(engine, page)) {
         protocol_of(engine, page)->refetch(engine, page, is_write);
         return;
     }
     if (history != NULL) {
-        group = next_group(history, page, &stream);
+        struct ahead wanted = read_ahead(history, page);
+
+        ahead = wanted;
+        ahead.n = clip_group(engine, extent, page, &wanted);
+        read_ahead_asked(history, page, &wanted, ahead.n);
     }
-    group = clip_group(engine, extent, page, group);
-    if (history != NULL) {
-        history->streams[stream].next = page + group;
-        history->streams[stream].group = (uint16_t)group;
-    }
-    send_fetch(engine, extent, page, group, is_write);
+    send_fetch(engine, extent, page, &ahead, is_write);
 }
 
 // ---- answering
@@ -263,17 +267,36 @@ void fetch_send_away(struct engine *engine, page_no page_number, node_id to,
     engine_discard_later(engine, page_number);
 }
 
-void fetch_send_done(struct engine *engine, node_id to, page_no page,
-                     unsigned count, uint32_t id)
+static void send_done(struct engine *engine, node_id to, page_no page,
+                      unsigned count, int32_t stride, uint32_t id)
 {
     struct message message = {
         .type = MESSAGE_fetch_done,
-        .u.fetch_done = {.page = page, .count = (uint16_t)count, .id = id},
+        .u.fetch_done = {.page = page,
+                         .count = (uint16_t)count,
+                         .stride = (uint32_t)stride,
+                         .id = id},
     };
 
     if (count > 0) {
         port_send(engine->port, to, &message);
     }
+}
+
+void fetch_send_done(struct engine *engine, node_id to, page_no page,
+                     uint32_t id)
+{
+    send_done(engine, to, page, 1, 1, id);
+}
+
+// Those of a fetch from its n-th on.
+static void end_rest(struct engine *engine, const struct message_fetch *fetch,
+                     unsigned n)
+{
+    const int32_t stride = (int32_t)fetch->stride;
+
+    send_done(engine, fetch->requester, stride_page(fetch->page, stride, n),
+              fetch->count - n, stride, fetch->id);
 }
 
 // Unmap the exclusive pages at the head of the run in one call: each would
@@ -301,16 +324,13 @@ static void unmap_run(struct engine *engine, page_no page, unsigned count)
 static void end_own_fetch(struct engine *engine,
                           const struct message_fetch *fetch)
 {
-    fetch_send_done(engine, engine->port->self, fetch->page, fetch->count,
-                    fetch->id);
+    end_rest(engine, fetch, 0);
 }
 
 // The pages that nobody waits for, as far as they can be had at once.
 static void serve_ahead(struct engine *engine,
                         const struct message_fetch *fetch)
 {
-    const page_no first = fetch->page + 1;
-    const page_no end = fetch->page + fetch->count;
     const struct fetch_request request = {
         .requester = fetch->requester,
         .is_write = fetch->write,
@@ -319,11 +339,13 @@ static void serve_ahead(struct engine *engine,
     };
     unsigned n_unserved = 0;
 
-    if (first == end) {
+    if (fetch->count == 1) {
         return;
     }
     page_batch_open(engine, fetch->requester);
-    for (page_no at = first; at < end; at++) {
+    for (unsigned i = 1; i < fetch->count; i++) {
+        const page_no at = stride_page(fetch->page, (int32_t)fetch->stride, i);
+
         if (!page_of(engine, at)->is_owner || paging_is_away(engine, at) ||
             protocol_of(engine, at)->serve(engine, at, &request) != SERVED) {
             n_unserved++;
@@ -332,8 +354,7 @@ static void serve_ahead(struct engine *engine,
     }
     page_batch_send(engine);
     if (n_unserved > 0) {
-        fetch_send_done(engine, fetch->requester, first,
-                        (unsigned)(end - first), fetch->id);
+        end_rest(engine, fetch, 1);
     }
 }
 
@@ -349,7 +370,7 @@ static void serve_group(struct engine *engine, node_id from,
     };
     enum serve_result result;
 
-    if (fetch->requester != engine->port->self) {
+    if (fetch->requester != engine->port->self && fetch->stride == 1) {
         unmap_run(engine, fetch->page, fetch->count);
     }
     result =
@@ -414,8 +435,9 @@ static void grant_group(struct engine *engine, const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
     struct message rest = *message;
-    unsigned n = fetch_grant(engine, fetch->page, fetch->count,
-                             fetch->requester, fetch->id);
+    unsigned n =
+        fetch_grant(engine, fetch->page, fetch->stride == 1 ? fetch->count : 1,
+                    fetch->requester, fetch->id);
     node_id owner = fetch_route(engine, fetch->page);
 
     if (owner != fetch->requester) {
@@ -423,8 +445,7 @@ static void grant_group(struct engine *engine, const struct message *message)
         port_send(engine->port, owner, &rest); // behind the grant
         return;
     }
-    fetch_send_done(engine, owner, fetch->page + n, fetch->count - n,
-                    fetch->id);
+    end_rest(engine, fetch, n);
 }
 
 static void forward_fetch(struct engine *engine, const struct message *message)
@@ -696,7 +717,8 @@ static tm_status accept_grant(struct engine *engine, node_id from,
 static void end_fetch(struct engine *engine,
                       const struct message_fetch_done *done)
 {
-    for (page_no at = done->page; at < done->page + done->count; at++) {
+    for (unsigned i = 0; i < done->count; i++) {
+        const page_no at = stride_page(done->page, (int32_t)done->stride, i);
         struct page *page = page_of(engine, at);
 
         if (!page->fetching || page->fetch != done->id) {

@@ -303,9 +303,9 @@ void fetch_install_copy(struct engine *engine, page_no page, node_id from,
                         uint32_t epoch, int is_mapped);
 /** What came is of no use: if a thread needs the page by now, ask for it alone. */
 void fetch_ask_again(struct engine *engine, page_no page);
-/** These pages of a fetch will not come. */
+/** That page of a fetch will not come. */
 void fetch_send_done(struct engine *engine, node_id to, page_no page,
-                     unsigned count, uint32_t id);
+                     uint32_t id);
 /** Send a page and its ownership; it becomes absent here, and its bytes go. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

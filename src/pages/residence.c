@@ -31,7 +31,7 @@
 static page_no pages_of(const struct message *message, page_no *n)
 {
     if (message->type == MESSAGE_fetch) {
-        *n = message->u.fetch.count;
+        *n = message->u.fetch.stride == 1 ? message->u.fetch.count : 1;
         return message->u.fetch.page;
     }
     *n = 1;

@@ -244,10 +244,12 @@ static void pages_ahead_go_in_one_message(void **state)
     (void)state;
     own_pages(REMOTE, 3);
     memset(space_bytes_to_change(&world.space, REMOTE + 2), 9, TM_PAGE_SIZE);
-    get(2,
-        &(struct message){
-            .type = MESSAGE_fetch,
-            .u.fetch = {.page = REMOTE, .count = 4, .requester = 2, .id = 1}});
+    get(2, &(struct message){.type = MESSAGE_fetch,
+                             .u.fetch = {.page = REMOTE,
+                                         .count = 4,
+                                         .requester = 2,
+                                         .id = 1,
+                                         .stride = 1}});
     assert_int_equal(world.n_sent, 3);
     assert_int_equal(sent_at(0, 2, MESSAGE_page)->message.u.page.page, REMOTE);
     sent = sent_at(1, 2, MESSAGE_pages);

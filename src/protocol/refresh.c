@@ -255,7 +255,7 @@ static void serve_one(struct engine *engine, const struct wire_stale_copy *copy,
         paging_is_away(engine, copy->page) ||
         protocol_of(engine, copy->page)->serve(engine, copy->page, request) !=
             SERVED) {
-        fetch_send_done(engine, request->requester, copy->page, 1, request->id);
+        fetch_send_done(engine, request->requester, copy->page, request->id);
     }
     steps_end(engine, before, TM_OK);
 }

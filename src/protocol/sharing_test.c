@@ -108,9 +108,12 @@ static void what_is_read_only_is_not_read_ahead_of_its_writer(void **state)
     open_anew(TM_READ_ONLY);
     own_page(PAGE, 0);
     own_page(PAGE + 1, 0);
-    get(0, &(struct message){
-               .type = MESSAGE_fetch,
-               .u.fetch = {.page = PAGE, .count = 2, .requester = 0, .id = 1}});
+    get(0, &(struct message){.type = MESSAGE_fetch,
+                             .u.fetch = {.page = PAGE,
+                                         .count = 2,
+                                         .requester = 0,
+                                         .id = 1,
+                                         .stride = 1}});
     assert_int_equal(use_page(PAGE + 1, 1), FAULT_ALLOWED);
     world.n_sent = 0;
     open_anew(TM_READ_ONLY);

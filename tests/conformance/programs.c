@@ -150,6 +150,22 @@ static int is_mapped(const struct thread *thread, page_no page, int is_write)
             pager_allows(node->pager, page, ACCESS_WRITE) >= need);
 }
 
+// As if the thread's last fetches had been pages equally far apart, up to this one.
+static void seem_to_stride(struct thread *thread, page_no page)
+{
+    const int32_t stride = (int32_t)pick(thread, 11) - 5;
+
+    if (stride != 0 && pick(thread, 2)) {
+        thread->history.strides[0] = (struct fault_stride){
+            .instruction = thread->instruction,
+            .next = page,
+            .stride = stride,
+            .group = (uint16_t)(1u << pick(thread, 6)),
+            .n_alike = 1,
+        };
+    }
+}
+
 // A fault. @return 1 the page can be used; 0 the thread waits
 static int is_reached(struct thread *thread, page_no page, int is_write)
 {
@@ -161,6 +177,9 @@ static int is_reached(struct thread *thread, page_no page, int is_write)
         return 0;
     }
     thread->history.instruction = thread->instruction;
+    if (thread->world->strides) {
+        seem_to_stride(thread, page);
+    }
     for (int i = 0; i < 3 && record->access < need; i++) {
         enum fault_result result =
             engine_fault(engine_of(thread), page, is_write, &thread->history,

@@ -31,6 +31,8 @@
 // PROTOCOL/crossing, with all that follows: most accesses are of an instruction that reads a
 // byte of another page, too, so both pages must be there at once.
 //
+// PROTOCOL/strides, with all that follows: pages are asked for that are equally far apart.
+//
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last, or for each STEPth (death.c).
 //
@@ -90,6 +92,7 @@ static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
 static int crosses;          // instructions need two pages
+static int strides;          // threads seem to go through pages in strides
 static int has_budget;       // nodes have little memory, and swap files
 static int has_pending_play; // updates come before their pages
 static int is_early;    // pages are fetched ahead that no thread can know yet
@@ -688,6 +691,7 @@ static uint64_t run(tm_protocol protocol)
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
     world->crosses = crosses;
+    world->strides = strides;
     world->tells = protocol != TM_SEQUENTIAL && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(
         world->sim, has_changes ? 1 + seed % 4 : world->n_nodes);
@@ -735,6 +739,7 @@ int main(int argc, char **argv)
     length = strcspn(protocol_name, "/");
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
     crosses = strstr(protocol_name + length, "/crossing") != NULL;
+    strides = strstr(protocol_name + length, "/strides") != NULL;
     is_early = strstr(protocol_name + length, "/early") != NULL;
     has_pending_play = strstr(protocol_name + length, "/pending") != NULL;
     has_death = strstr(protocol_name + length, "/death") != NULL;
@@ -758,7 +763,8 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/sharing][/grain][/crossing][/wide][/stall] "
+            "[/globals][/audit][/sharing][/grain][/crossing][/strides][/wide][/"
+            "stall] "
             "[SEED [N "
             "[STEP]]]: no "
             "protocol %s\n",

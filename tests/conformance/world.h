@@ -144,6 +144,7 @@ struct world {
     unsigned lives_left;
     int has_budget;
     int crosses;        // instructions need two pages
+    int strides;        // threads seem to go through pages in strides
     unsigned n_steps;   // that main() has waited for
     int has_changes;    // nodes come and go: changes.c
     unsigned n_come;    // numbers given so far
