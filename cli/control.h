@@ -117,6 +117,10 @@ void control_tell_watchers(struct control *control, enum watching how,
 __attribute__((format(printf, 3, 4))) void control_answer(
     struct control_client *client, int exit_code, const char *format, ...);
 
+/** Give the same last line to all who wait for something about a node. */
+void control_answer_askers(struct control *control, int exit_code,
+                           const char *text);
+
 /** The client that waits for something about a node, NULL if nobody does. */
 struct control_client *control_asker(struct control *control, unsigned node);
 

@@ -11,7 +11,7 @@
 // A program that does not use Teamster stays in JOINING to its end: it is run N
 // times, and the highest exit code counts. In every phase the loop goes on until
 // all nodes' processes have ended and their output has been read; what they left
-// behind is killed then.
+// behind is killed then. With --recover all of that may begin anew after it (recovery.c).
 //
 // I1  Nothing here blocks but poll(): a signal ends the nodes whatever they, the
 //     terminal or the reader of our output do.
@@ -110,6 +110,9 @@ static void interrupt(struct job *job, int signal)
 
     if (job->phase == JOB_STOPPING) {
         job_kill(job); // asked for twice
+        if (recovery_is_wanted(&job->recovery)) {
+            job->exit_code = 128 + signal; // whatever it stops for
+        }
         return;
     }
     process_end_signal_name(signal, name, sizeof name);
@@ -353,9 +356,10 @@ static void finish(struct job *job)
         stream_close(&node->err);
         link_close(&node->link);
     }
+    recovery_tell_end(job);
     web_finish(
         job); // nodes and hosts have gone: they wait for nobody who looks
-    input_close(&job->input);
+    input_release(&job->input);
     keeper_finish(&job->keeper); // kills what is left, who shows the end too
     flush(job);
     run_report_write(job);
@@ -368,7 +372,18 @@ static void finish(struct job *job)
     close(job->signal_fd);
     buffer_release(&job->said);
     shown_release(job);
+    recovery_release(job);
     free(job->nodes);
+}
+
+/** From the first agent to the end of the last node. */
+static void run_nodes(struct job *job)
+{
+    job->exit_code = remote_open(job, job->plan);
+    if (job->exit_code == 0) {
+        job_start_nodes(job, job->plan);
+        run_loop(job);
+    }
 }
 
 int launch(const struct launch_plan *plan)
@@ -379,11 +394,12 @@ int launch(const struct launch_plan *plan)
     if (exit_code != 0) {
         return exit_code;
     }
-    web_start(&job);
-    job.exit_code = remote_open(&job, plan);
+    job.exit_code = recovery_open(&job);
     if (job.exit_code == 0) {
-        job_start_nodes(&job, plan);
-        run_loop(&job);
+        web_start(&job);
+        do {
+            run_nodes(&job);
+        } while (recovery_go_back(&job));
         progress_close(&job);
         rendezvous_tell_strangers(&job);
     }

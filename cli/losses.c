@@ -64,6 +64,7 @@ int losses_are_own(struct job *job)
             "without it (SIGSTOP, or a machine that slept?), %s",
             job->away_s, when);
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
+    job->is_own_fault = 1;
     return 1;
 }
 
@@ -86,7 +87,7 @@ uint64_t losses_n_iterations(const struct job *job)
 
         n_most = n > n_most ? n : n_most;
     }
-    return n_most;
+    return n_most + job->recovery.back.iteration;
 }
 
 void losses_describe_time(const struct job *job, char *text, size_t size)
@@ -199,8 +200,10 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
     }
     for (unsigned i = 0; i < job->n_started; i++) {
         job->nodes[i].is_lost = is_cut_off(job, &job->nodes[i]);
+        job->nodes[i].is_silent = job->nodes[i].is_lost;
     }
     node->is_lost = 1;
+    node->is_silent |= seconds > 0;
     n = list_lost(job, names, sizeof names, &n_threads);
     losses_describe(job, n_threads, when, sizeof when);
     if (seconds > 0) {

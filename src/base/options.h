@@ -85,6 +85,8 @@ struct options {
         unsigned iterations;
     } checkpoint;
     char restart[1024]; ///< "none": none
+    unsigned recover;   ///< tries from one checkpoint; 0: none
+    char spare[4096];   ///< "none": none
     int race_check;
     int strict;
     int tag_output;

@@ -370,6 +370,8 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->iteration,
+                         "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
               " threads, %" PRIu64 " bytes",
               checkpoint->generation, checkpoint->iteration,
@@ -562,6 +564,16 @@ static struct checkpoint_manifest *new_manifest(struct node *node)
     return manifest;
 }
 
+static void tell_where(const struct checkpoint_option *option)
+{
+    log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
+              "but not what main(), libraries and files have "
+              "(docs/checkpoints.md)",
+              option->folder,
+              option->seconds > 0 ? option->seconds : option->iterations,
+              option->seconds > 0 ? "s" : "iterations");
+}
+
 static void start_checkpoint(struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
@@ -572,20 +584,21 @@ static void start_checkpoint(struct node *node)
         return;
     }
     why = checkpoint_open_folder(option->folder);
-    why = why == NULL ? checkpoint_claim(option->folder) : why;
+    if (why == NULL && node->cut_marks.token[0] == '\0') {
+        why = checkpoint_claim(option->folder); // else the launcher has
+    }
     if (why != NULL) {
         log_fatal(EXIT_OUTPUT, "checkpoints cannot be written to %s: %s",
                   option->folder, why);
     }
-    log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
-              "but not what main(), libraries and files have "
-              "(docs/checkpoints.md)",
-              option->folder,
-              option->seconds > 0 ? option->seconds : option->iterations,
-              option->seconds > 0 ? "s" : "iterations");
+    if (node->cut_marks.first == 0) {
+        tell_where(option);
+    }
     checkpoint->manifest = new_manifest(node);
-    checkpoint->next_generation = newest(option->folder) + 1;
-    if (checkpoint->next_generation > 1 &&
+    checkpoint->next_generation = node->cut_marks.first > 0
+                                      ? node->cut_marks.first
+                                      : newest(option->folder) + 1;
+    if (node->cut_marks.first == 0 && checkpoint->next_generation > 1 &&
         strcmp(node->options.restart, option->folder) != 0) {
         log_warning(
             "%s has checkpoints of an earlier run, which go when two of "

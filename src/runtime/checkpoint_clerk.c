@@ -287,6 +287,7 @@ static void write_part(struct node *node)
     const char *why = NULL;
 
     ensure_memory(writing != NULL);
+    cut_marks_write(node, node->checkpoint.generation);
     gather(node, writing);
     if (node->self == 0) {
         why = open_generation(node);
