@@ -11,7 +11,8 @@
  * $XDG_RUNTIME_DIR/teamster, or teamster-UID in $TMPDIR or /tmp. Its name is the
  * job's number, which is the launcher's process.
  *
- * Who connects writes one line:    ps | remove NODE | add [HOST] | watch | watch closely
+ * Who connects writes one line:    ps | remove NODE | add [HOST] | checkpoint | watch |
+ *                                  watch closely
  * and reads lines until the end:   text of what goes on, for the user
  *                                  "{...}": how the job stands, to who watches (watchers.h)
  *                                  "= CODE TEXT": how it has ended; the last one

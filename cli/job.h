@@ -21,6 +21,7 @@
 #include "remote.h"
 #include "remote_start.h"
 #include "report_file.h"
+#include "saving.h"
 #include "shown.h"
 #include "spawn.h"
 #include "web.h"
@@ -118,6 +119,7 @@ struct job {
     struct buffer said;      ///< by job_say(), with a '\0' behind each line
     struct report_findings findings; ///< of the root
     struct recovery recovery;        ///< --recover
+    struct saving saving;
 };
 
 /** The root, node 0. */
@@ -144,6 +146,7 @@ struct launch_plan {
     int is_verbose;
     int hosts_are_others;       ///< not emulated here
     const char *checkpoints;    ///< their folder
+    unsigned save_before_s;     ///< of --checkpoint-before; 0: none
     const char *restart;        ///< the folder of --restart; "none": none
     unsigned n_recoveries;      ///< of --recover; 0: none
     const struct hosts *spares; ///< that take the place of lost ones, in order

@@ -133,6 +133,9 @@ static void take_signals(struct job *job)
         case SIGUSR1:
             tell_status(job);
             break;
+        case SIGUSR2:
+            saving_ask_by_signal(job);
+            break;
         case SIGTSTP:
             pause_job(job);
             break;
@@ -189,6 +192,7 @@ static uint64_t next_due_ns(const struct job *job)
         sink_due_ns(job->err),
         progress_due_ns(job),
         watchers_due_ns(job),
+        saving_due_ns(job),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -295,6 +299,7 @@ static void run_loop(struct job *job)
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         progress_poll(job, now_ns);
         watchers_poll(job, now_ns);
+        saving_poll(job, now_ns);
         write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }
@@ -317,7 +322,8 @@ static int wait_for_reader(struct job *job, uint64_t give_up_ns)
     }
     poll(set, 3, timeout_ms(give_up_ns, now_ns));
     while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) {
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 &&
+            info.ssi_signo != SIGUSR2) {
             job->exit_code = 128 + (int)info.ssi_signo;
             return 0;
         }

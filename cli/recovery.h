@@ -4,9 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/status.h"
 #include "hostfile.h"
-#include "link.h"
 #include "seen.h"
 
 struct job;
@@ -61,8 +59,9 @@ void recovery_release(struct job *job);
 
 // ---- recovery_told.c
 
-/** The root has said that a checkpoint is whole, or is none. @return TM_OK, TM_EWIRE */
-tm_status recovery_take_saved(struct job *job, const struct link_frame *frame);
+/** A checkpoint is whole. */
+void recovery_note_saved(struct job *job, uint64_t generation,
+                         uint64_t iteration);
 
 /** The run is over, and no stream has more: say what has not come again. */
 void recovery_tell_end(struct job *job);

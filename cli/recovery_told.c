@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "job.h"
-#include "net/message.h"
 
 static void settle(struct job *job)
 {
@@ -24,25 +23,23 @@ static void settle(struct job *job)
     }
 }
 
-tm_status recovery_take_saved(struct job *job, const struct link_frame *frame)
+void recovery_note_saved(struct job *job, uint64_t generation,
+                         uint64_t iteration)
 {
     struct recovery *recovery = &job->recovery;
-    struct wire_reader reader = wire_read(frame->body, frame->size);
-    const struct wire_boot_saved got = wire_get_boot_saved(&reader);
 
     if (!recovery_is_wanted(recovery)) {
-        return TM_OK;
+        return;
     }
     // Lines on their way are of before the one that was saved before.
     if (recovery->saved.iteration > recovery->farthest) {
         settle(job);
     }
-    recovery->saved = (struct saved){.generation = got.generation,
-                                     .iteration = got.iteration,
+    recovery->saved = (struct saved){.generation = generation,
+                                     .iteration = iteration,
                                      .at_ns = clock_now_ns()};
-    seen_saved(&recovery->out, got.generation);
-    seen_saved(&recovery->err, got.generation);
-    return TM_OK;
+    seen_saved(&recovery->out, generation);
+    seen_saved(&recovery->err, generation);
 }
 
 void recovery_tell_end(struct job *job)

@@ -173,7 +173,7 @@ static tm_status obey(struct job *job, struct node *node,
     case BOOT_WORDS:
         return shown_take(job, node, frame);
     case BOOT_SAVED:
-        return node_is_root(node) ? recovery_take_saved(job, frame) : TM_EWIRE;
+        return node_is_root(node) ? saving_take(job, frame) : TM_EWIRE;
     case BOOT_FAILED:
         take_failure(job, node, code_in(frame));
         return TM_OK;

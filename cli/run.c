@@ -260,8 +260,9 @@ void run_print_help(void)
         "Output comes in whole lines. Standard input goes to the root, node "
         "0,\n"
         "where main() runs. Ctrl-C and SIGTERM end all nodes, Ctrl-Z stops\n"
-        "them, SIGUSR1 prints where they are. A program that does not use\n"
-        "Teamster is run once for each node.\n"
+        "them, SIGUSR1 prints where they are, SIGUSR2 asks for a checkpoint. "
+        "A\n"
+        "program that does not use Teamster is run once for each node.\n"
         "\n"
         "The exit code is the program's. Others: see \"teamster --help\"; and\n"
         "126 and 127 if the program cannot be run or is not found.");
@@ -421,6 +422,7 @@ static int run(const struct options *options, const struct web *web,
             .hosts_are_others = has_hosts && !options->emulate,
             .checkpoints = options->checkpoint.folder,
             .restart = options->restart,
+            .save_before_s = options->checkpoint_before,
             .n_recoveries = options->recover,
             .spares = &spares,
         });
@@ -481,6 +483,9 @@ int command_run(int argc, char **argv)
     if (options.recover > 0 && options.checkpoint.folder[0] == '\0') {
         return refuse("--recover goes back to a checkpoint: give it "
                       "--checkpoint=DIR, too");
+    }
+    if (options.checkpoint_before > 0 && options.checkpoint.folder[0] == '\0') {
+        return refuse("--checkpoint-before needs --checkpoint=DIR");
     }
     if (options.recover == 0 && strcmp(options.spare, "none") != 0) {
         return refuse("--spare is for runs that go on when a host is lost: "

@@ -22,8 +22,8 @@
 
 static int open_signals(struct job *job)
 {
-    static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT,
-                                 SIGCHLD, SIGUSR1, SIGTSTP};
+    static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT, SIGCHLD,
+                                 SIGUSR1, SIGUSR2, SIGTSTP};
     struct sigaction hangup;
     sigset_t set;
 
@@ -76,6 +76,7 @@ int job_open(struct job *job, const struct launch_plan *plan)
     }
     open_sinks(job);
     progress_open(job);
+    saving_begin(job);
     control_open(&job->control, job->keeper.control);
     return 0;
 }

@@ -176,6 +176,7 @@ enum bootstrap_event {
     BOOTSTRAP_STOP,    ///< end now: something has gone wrong
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
+    BOOTSTRAP_SAVE,   ///< make a checkpoint
     BOOTSTRAP_SHOW,   ///< is_to_show has changed
     BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_take_change()

@@ -17,7 +17,9 @@
 //             by all -> CONFIRM; one could not: -> IDLE, with a warning
 //   CONFIRM   the root's clerk writes the manifest; threads go on -> IDLE
 //
-// Whatever fails, the checkpoint before is there, and the run goes on.
+// Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
+// (checkpoint_ask) is due at once, where the next iteration ends; who asks is told what has come
+// of it.
 //
 // C1 In WRITE no thread of the program runs or is on its way, and no message is.
 // C2 All threads of a checkpoint have ended the same number of iterations.
@@ -120,7 +122,10 @@ static void give_up(struct node *node, const char *why)
     struct checkpoint *checkpoint = &node->checkpoint;
     uint64_t next_ns;
 
-    if (strcmp(why, checkpoint->told) != 0) { // it may stay so
+    if (checkpoint->is_asked) { // who asks says it
+        checkpoint->is_asked = 0;
+        cut_marks_tell_saved(node, 0, 0, why);
+    } else if (strcmp(why, checkpoint->told) != 0) { // it may stay so
         snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
         log_warning("no checkpoint: %s", why);
     }
@@ -136,7 +141,7 @@ static void begin(struct node *node)
 
     checkpoint->cut++;
     gather(node,
-           node->options.checkpoint.iterations > 0
+           node->options.checkpoint.iterations > 0 && !checkpoint->is_asked
                ? checkpoint->iteration + node->options.checkpoint.iterations
                : 0);
 }
@@ -370,6 +375,7 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    checkpoint->is_asked = 0;
     cut_marks_tell_saved(node, checkpoint->generation, checkpoint->iteration,
                          "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
@@ -378,6 +384,35 @@ static void end_checkpoint(struct node *node)
               checkpoint->manifest->n_threads,
               checkpoint_bytes(checkpoint->manifest));
     rest(node);
+}
+
+void checkpoint_ask(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (node->self != 0 || !is_wanted(node)) {
+        return; // the launcher knows, and does not ask
+    }
+    checkpoint->is_asked = 1;
+    checkpoint->wanted_ns = clock_now_ns();
+    if (checkpoint->step == CUT_IDLE) {
+        checkpoint->due_ns = 0;
+    } else if (checkpoint->step == CUT_GATHER && checkpoint->held_ns == 0) {
+        checkpoint->cut++; // as roster_changed()
+        gather(node, 0);
+    }
+}
+
+// It cannot begin: main() does not wait, nodes come or go. That may last.
+static void await_begin(struct node *node)
+{
+    const struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (checkpoint->is_asked &&
+        clock_now_ns() - checkpoint->wanted_ns > GATHER_MAX_NS) {
+        give_up(node, "there are no threads that main() waits for "
+                      "(tm_thread_join)");
+    }
 }
 
 int checkpoint_is_busy(const struct node *node)
@@ -393,9 +428,12 @@ static int lead(struct node *node)
 
     switch (checkpoint->step) {
     case CUT_IDLE:
-        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node) &&
-            may_begin(node)) {
-            begin(node);
+        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node)) {
+            if (may_begin(node)) {
+                begin(node);
+            } else {
+                await_begin(node);
+            }
         }
         return 0;
     case CUT_GATHER:

@@ -47,6 +47,8 @@ struct checkpoint {
     // the root's
     enum cut_step step;
     uint64_t due_ns;
+    int is_asked;       ///< somebody wants one now, and is to be answered
+    uint64_t wanted_ns; ///< since when
     uint64_t asked_ns;
     uint64_t held_ns; ///< since when some are held; 0: none, as far as is known
     uint32_t round;
@@ -88,6 +90,9 @@ void checkpoint_fix_folders(struct options *options);
 
 /** Are threads held, so that nodes must not come or go? Under the node lock. */
 int checkpoint_is_busy(const struct node *node);
+
+/** On the root: the launcher wants one, now; it is told what comes of it. Under the node lock. */
+void checkpoint_ask(struct node *node);
 
 // ---- checkpoint_clerk.c, a thread of the node's own that reads and writes files
 
