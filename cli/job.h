@@ -96,7 +96,6 @@ struct job {
                        ///< while the machine sleeps
     double away_s;     ///< for so long there was no round; 0: never for long
     double back_s;     ///< when that was over
-    int is_own_fault;  ///< nodes have ended for that
     uint64_t ended_ns; ///< when the last node ended; 0: some live
     uint64_t lost_ns;  ///< when a node was lost, in a run that goes back
     double slowdown;   ///< TM_TEST_SLOWDOWN
@@ -283,6 +282,9 @@ void losses_suspect_host(struct job *job, unsigned host, double seconds);
 
 /** A round of the launcher's loop: has it been stopped since the last one? */
 void losses_poll(struct job *job);
+
+/** Has it been stopped, a short time ago? */
+int losses_was_away(const struct job *job);
 
 /** Is the launcher's own absence the cause of what has just been seen? Then it is told,
  * and the run ends. */

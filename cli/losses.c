@@ -50,12 +50,17 @@ void losses_poll(struct job *job)
     job->polled_s = now_s;
 }
 
+int losses_was_away(const struct job *job)
+{
+    return job->away_s != 0 &&
+           job->polled_s - job->back_s <= OWN_S * job->slowdown;
+}
+
 int losses_are_own(struct job *job)
 {
     char when[128];
 
-    if (job->away_s == 0 || !job_is_open(job) ||
-        job->polled_s - job->back_s > OWN_S * job->slowdown) {
+    if (!losses_was_away(job) || !job_is_open(job)) {
         return 0;
     }
     losses_describe_time(job, when, sizeof when);
@@ -64,7 +69,6 @@ int losses_are_own(struct job *job)
             "without it (SIGSTOP, or a machine that slept?), %s",
             job->away_s, when);
     job_stop(job, SIGTERM, EXIT_NODE_LOST);
-    job->is_own_fault = 1;
     return 1;
 }
 

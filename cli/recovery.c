@@ -272,8 +272,9 @@ static void tell_torn(void *owner, uint64_t generation, const char *why)
             job->recovery.folder, generation, why);
 }
 
-/** The clock at a time of the day. */
-static uint64_t clock_at(uint64_t time_s)
+/** The clock when a checkpoint was made that has not been heard of; the manifest has the second
+ * only. @param least  it was not before */
+static uint64_t clock_at(uint64_t time_s, uint64_t least)
 {
     const uint64_t now_ns = clock_now_ns();
     const time_t now_s = time(NULL); // for people
@@ -282,7 +283,7 @@ static uint64_t clock_at(uint64_t time_s)
             ? (uint64_t)(now_s - (time_t)time_s) * UINT64_C(1000000000)
             : 0;
 
-    return ago_ns < now_ns ? now_ns - ago_ns : 0;
+    return now_ns > least && ago_ns < now_ns - least ? now_ns - ago_ns : least;
 }
 
 /** What there is to go back to; nothing: the beginning. */
@@ -298,12 +299,15 @@ static struct saved choose(struct job *job)
     }
     if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
         manifest->generation > recovery->before) {
-        found = (struct saved){.generation = manifest->generation,
-                               .iteration = manifest->iteration,
-                               .at_ns = manifest->generation ==
-                                                recovery->saved.generation
-                                            ? recovery->saved.at_ns
-                                            : clock_at(manifest->time_s)};
+        found = (struct saved){
+            .generation = manifest->generation,
+            .iteration = manifest->n_ended,
+            .at_ns =
+                manifest->generation == recovery->saved.generation
+                    ? recovery->saved.at_ns
+                    : clock_at(manifest->time_s, recovery->saved.at_ns > 0
+                                                     ? recovery->saved.at_ns
+                                                     : recovery->began_ns)};
     }
     free(manifest);
     return found;
@@ -330,7 +334,7 @@ static void take_down(struct job *job, uint8_t *is_lost)
     for (unsigned i = 0; i < job->remote.n; i++) {
         is_lost[1 + i] |= job->remote.hosts[i].is_lost != 0;
     }
-    if (job->is_own_fault) { // and none of theirs
+    if (losses_was_away(job)) { // it is not their fault
         memset(is_lost, 0, 1 + job->remote.n);
     }
     input_close(&job->input);
@@ -367,7 +371,6 @@ static void forget_nodes(struct job *job)
     job->ended_ns = 0;
     job->stop_step = 0;
     job->away_s = 0;
-    job->is_own_fault = 0;
     progress_begin_again(job);
 }
 

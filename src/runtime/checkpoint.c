@@ -183,6 +183,9 @@ static void write_all(struct node *node)
 
     checkpoint->step = CUT_WRITE;
     checkpoint->iteration = checkpoint->answers.most; // C2
+    checkpoint->n_ended =
+        checkpoint->answers.n_ended +
+        (checkpoint->restored != NULL ? checkpoint->restored->n_ended : 0);
     checkpoint->generation = checkpoint->next_generation++;
     checkpoint->n_written = 0;
     checkpoint->is_confirmed = 0;
@@ -266,6 +269,8 @@ static tm_status receive_state(struct node *node, const struct message *message)
         state->passed > answers->passed ? state->passed : answers->passed;
     answers->sent += state->sent;
     answers->received += state->received;
+    answers->n_ended =
+        state->n_ended > answers->n_ended ? state->n_ended : answers->n_ended;
     if (message->body_size > 0) {
         snprintf(answers->why, sizeof answers->why, "%.*s",
                  (int)message->body_size, (const char *)message->body);
@@ -376,11 +381,10 @@ static void end_checkpoint(struct node *node)
     }
     checkpoint->told[0] = '\0';
     checkpoint->is_asked = 0;
-    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->iteration,
-                         "");
+    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended, "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
               " threads, %" PRIu64 " bytes",
-              checkpoint->generation, checkpoint->iteration,
+              checkpoint->generation, checkpoint->n_ended,
               checkpoint->manifest->n_threads,
               checkpoint_bytes(checkpoint->manifest));
     rest(node);

@@ -29,6 +29,8 @@ struct cut_round {
     uint64_t passed;
     uint64_t sent;
     uint64_t received;
+    uint64_t
+        n_ended; ///< iterations, as the node knows that has taken part in most
     char why[128]; ///< no checkpoint can be made; "": it can
 };
 
@@ -60,7 +62,9 @@ struct checkpoint {
     int is_confirmed; ///< by the clerk: it is a checkpoint, or `why` says why not
     struct page_count owned; ///< pages written ...
     struct page_count known; ///< ... and those that there are
-    uint64_t iteration;      ///< of the latest one
+    uint64_t
+        iteration; ///< of the latest one, in barriers that its threads have passed
+    uint64_t n_ended; ///< of that: iterations, for people
     uint64_t next_generation;
     char why[CHECKPOINT_PATH_MAX + 160]; ///< it failed; "": it has not
     char told[CHECKPOINT_PATH_MAX + 160];

@@ -468,8 +468,7 @@ static void tell_restored(const struct node *node, uint64_t began_ns)
     if (node->cut_marks.from == 0) {
         log_error("goes on from checkpoint %" PRIu64 ": iteration %" PRIu64
                   ", %" PRIu64 " threads, %.1f MB; read in %.1f s",
-                  manifest->generation, manifest->iteration,
-                  manifest->n_threads,
+                  manifest->generation, manifest->n_ended, manifest->n_threads,
                   (double)checkpoint_bytes(manifest) * 1e-6,
                   (double)(clock_now_ns() - began_ns) * 1e-9);
     }
