@@ -406,6 +406,7 @@ int launch(const struct launch_plan *plan)
         do {
             run_nodes(&job);
         } while (recovery_go_back(&job));
+        saving_tell_restart(&job);
         progress_close(&job);
         rendezvous_tell_strangers(&job);
     }

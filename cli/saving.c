@@ -117,6 +117,8 @@ tm_status saving_take(struct job *job, const struct link_frame *frame)
 
     answer(job, &saved);
     if (saved.why[0] == '\0') {
+        job->saving.has_newest = 1;
+        job->saving.newest = saved.iteration;
         recovery_note_saved(job, saved.generation, saved.iteration);
     }
     return TM_OK;
@@ -128,6 +130,20 @@ void saving_poll(struct job *job, uint64_t now_ns)
         job->phase == JOB_RUNNING) {
         job->saving.due_ns = 0;
         ask_and_say(job);
+    }
+}
+
+void saving_tell_restart(struct job *job)
+{
+    const int has_tried =
+        recovery_is_wanted(&job->recovery) && job->exit_code == EXIT_NODE_LOST;
+
+    if (job->saving.has_newest && job->phase == JOB_STOPPING &&
+        job->exit_code != 0 && !has_tried) {
+        job_say(job,
+                "to go on from iteration %" PRIu64
+                ": teamster run --restart=%s",
+                job->saving.newest + 1, job->plan->checkpoints);
     }
 }
 

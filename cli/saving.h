@@ -15,7 +15,10 @@ struct job;
 /** Of a run. */
 struct saving {
     uint64_t due_ns; ///< for --checkpoint-before; 0: it is not, or has been
-    int is_said;     ///< what comes of it is to be said on stderr
+    uint64_t
+        newest; ///< iterations that had ended at the newest that is whole ...
+    int has_newest; ///< ... if there is one
+    int is_said;    ///< what comes of it is to be said on stderr
 };
 
 /** The run begins: look when one is due before its time limit. What is wrong is told. */
@@ -33,6 +36,10 @@ tm_status saving_take(struct job *job, const struct link_frame *frame);
 
 /** Ask for one if it is time to. */
 void saving_poll(struct job *job, uint64_t now_ns);
+
+/** The run was ended before its program had ended, and does not go back by itself: say what to
+ * type, if there is a checkpoint. */
+void saving_tell_restart(struct job *job);
 
 /** When that will be; 0: not at all. */
 uint64_t saving_due_ns(const struct job *job);

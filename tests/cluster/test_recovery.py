@@ -6,9 +6,11 @@
 """
 import argparse
 import collections
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -180,7 +182,9 @@ class Recovery(Checkpoints):
         self.await_generations(job, 1)
         job.process.send_signal(signal.SIGTERM)
         code, output = job.finish()
-        if code != 128 + signal.SIGTERM or "back to" in output:
+        if (code != 128 + signal.SIGTERM or "back to" in output or not re.search(
+                r"^teamster run: to go on from iteration \d+: teamster run "
+                rf"--restart={self.folder}$", output, re.M)):
             job.fail(f"exit code {code}", output)
 
     def input_is_read_again(self):
@@ -243,6 +247,43 @@ class Recovery(Checkpoints):
         output = job.expect_success()
         if self.result(output) != right or str(job.process.pid) not in listed:
             job.fail(f"another result, or not in {listed}", output)
+
+    def who_watches_sees_it_go_on(self):
+        """And the report, of the time since it went back, is written."""
+        program = self.program("resumed", "-t", THREADS, "-i", 300, "-p", 8000)
+        report = os.path.join(self.root, "report.json")
+        status = os.path.join(self.root, "status")
+        job = self.start(3, program, *self.words(), f"--report={report}",
+                         f"--status-file={status}", "--stats")
+        self.await_generations(job, 1)
+        path = jobs.wait_until(lambda: next(
+            (os.path.join(folder, name) for folder, _, names in os.walk(self.root)
+             for name in names if name == str(job.process.pid)), None))
+        with socket.socket(socket.AF_UNIX) as watcher:
+            watcher.settimeout(jobs.DEADLINE_S)
+            watcher.connect(path)
+            watcher.sendall(b"watch\n")
+            stream = watcher.makefile()
+            lines = [json.loads(stream.readline())]
+            self.kill_node(job, 1)
+            lines += [json.loads(line) for line in stream
+                      if line.startswith("{")]
+        output = job.expect_success()
+        times = [line["seconds"] for line in lines]
+        if times != sorted(times) or len(lines) < 3:
+            job.fail(f"{lines}", output)
+        back = [line["went_back"] for line in lines]
+        if back[0] != 0 or back[-1] != 1 or back != sorted(back):
+            job.fail(f"went back: {back}", output)
+        if len(lines[-1]["nodes"]) != 3 or not 200 < lines[-1]["iterations"] < 400:
+            job.fail(f"{lines[-1]}", output)
+        with open(status, encoding="utf-8") as file:
+            told = json.load(file)
+        if told["exit_code"] != 0 or not any("back to iteration" in text
+                                             for text in told["messages"]):
+            job.fail(f"{told}", output)
+        if not os.path.exists(report):
+            job.fail("no report", output)
 
     def what_cannot_be_is_refused(self):
         program = self.program("resumed", "-t", 2, "-i", 3)

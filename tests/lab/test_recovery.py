@@ -11,12 +11,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import lab
 import test_runs
 from test_runs import DEADLINE_S
+from test_signs import STOPPED_S
 
 SOR = ("--size=400", "--threads=6", "--iterations=400", "--effort=40")
+LONG = (*SOR, "--iterations=2000")  # the last one counts
 
 
 class Tests(test_runs.Tests):
@@ -27,15 +30,15 @@ class Tests(test_runs.Tests):
         return sorted(int(name.split("-")[1]) for name in names if os.path.exists(
             os.path.join(folder, name, "manifest")))
 
-    def right(self):
+    def right(self, work=SOR):
         return self.checksum(subprocess.run(
-            [self.app("sor"), "--sequential", *SOR], text=True,
+            [self.app("sor"), "--sequential", *work], text=True,
             stdout=subprocess.PIPE, check=True).stdout)
 
-    def start(self, bed, *words):
+    def start(self, bed, *words, work=SOR):
         """A run that has written some checkpoints."""
         run = self.run(bed, f"--checkpoint={bed.folder}/saved,every=10",
-                       "--recover", *words, self.app("sor"), *SOR)
+                       "--recover", *words, self.app("sor"), *work)
 
         def has_saved():
             if run.process.poll() is not None:
@@ -96,6 +99,31 @@ class Tests(test_runs.Tests):
                                          ["n2"], n_back=2)
             self.expect("cannot reach host n9" in output, "told", output)
             self.expect("; n3 in place of n9" in output, "next", output)
+
+    def a_stopped_launcher_goes_back_on_all_hosts(self):
+        """Nodes of other hosts have ended without it; the hosts are there."""
+        right = self.right(LONG)
+        with lab.lab(n_hosts=3) as bed:
+            run = self.start(bed, "-H", "n1,n2,n3", work=LONG)
+            launcher = run.launcher()
+            os.kill(launcher, signal.SIGSTOP)
+            time.sleep(STOPPED_S)
+            os.kill(launcher, signal.SIGCONT)
+            run.process.send_signal(signal.SIGCONT)  # nsenter stops with it
+            output = self.expect_goes_on(run, right, " s lost")
+            self.expect("the launcher itself was stopped" in output, "why", output)
+
+    def a_partition_is_gone_back_for(self):
+        """Two of four hosts are cut off: the others do it all."""
+        right = self.right()
+        with lab.lab(n_hosts=4) as bed:
+            run = self.start(bed, "-H", "n1,n2,n3,n4")
+            bed.partition("n3", "n4")
+            line = self.read_until(run, "back to iteration")
+            self.expect(line.endswith("; 2 nodes instead of 4\n"), "both", line)
+            bed.unify()
+            output = run.finish()
+            self.expect(self.checksum(output) == right, right, output)
 
     def a_host_that_comes_back_does_not_disturb(self):
         """All its processes are stopped, and go on when others have its place."""
