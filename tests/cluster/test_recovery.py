@@ -25,7 +25,7 @@ BACK = re.compile(r"^teamster run: back to iteration (\d+) of (\d+), "
                   r"\d+\.\d s lost", re.M)
 LOST = re.compile(r"^teamster run: node \d+ \(pid \d+\) (died: killed by SIGKILL|is lost)",
                   re.M)
-NODE_LOST, FAULT = 75, 139
+NODE_LOST, ABORTED = 75, 134
 
 
 class Recovery(Checkpoints):
@@ -171,9 +171,9 @@ class Recovery(Checkpoints):
         program = self.program("resumed", *TALK)
         job = self.start(3, program, *self.words())
         self.await_generations(job, 1)
-        os.kill(job.node(1), signal.SIGSEGV)
+        os.kill(job.node(1), signal.SIGABRT)
         code, output = job.finish()
-        if code != FAULT or "back to" in output:
+        if code != ABORTED or "back to" in output:
             job.fail(f"exit code {code}", output)
 
     def a_run_that_is_ended_does_not_go_back(self):
