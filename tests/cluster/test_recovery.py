@@ -179,7 +179,7 @@ class Recovery(Checkpoints):
     def a_run_that_is_ended_does_not_go_back(self):
         program = self.program("resumed", *TALK)
         job = self.start(3, program, *self.words())
-        self.await_generations(job, 1)
+        self.await_generations(job, 2)  # of one the launcher has heard
         job.process.send_signal(signal.SIGTERM)
         code, output = job.finish()
         if (code != 128 + signal.SIGTERM or "back to" in output or not re.search(
