@@ -173,7 +173,7 @@ tm_status allocation_read(struct hosts *hosts, char *error, size_t size)
                  "SLURM_TASKS_PER_NODE=%s; give the hosts with --hosts",
                  nodes, tasks != NULL ? tasks : "");
     } else {
-        status = hosts_parse_list(list, hosts, error, size);
+        status = hosts_parse_list(list, "--hosts", hosts, error, size);
     }
     free(list);
     return status;

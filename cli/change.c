@@ -100,6 +100,8 @@ void change_request(void *owner, struct control_client *client,
                        job->phase < JOB_RUNNING
                            ? "the program has not begun yet; try again"
                            : "the job ends");
+    } else if (strcmp(line, "checkpoint") == 0) {
+        saving_ask(job, client);
     } else if (strncmp(line, "remove ", 7) == 0) {
         ask_to_remove(job, client, line + 7);
     } else if (strcmp(line, "add") == 0 || strncmp(line, "add ", 4) == 0) {

@@ -76,7 +76,7 @@ static int print_generation(const char *folder, uint64_t generation,
     }
     printf("%10" PRIu64 "  ", generation);
     print_time(manifest->time_s);
-    printf("  %9" PRIu64 "  %5u  %7" PRIu64 "  %8.1f  ", manifest->iteration,
+    printf("  %9" PRIu64 "  %5u  %7" PRIu64 "  %8.1f  ", manifest->n_ended,
            manifest->n_nodes, manifest->n_threads,
            (double)checkpoint_bytes(manifest) * 1e-6);
     if (why != NULL) {

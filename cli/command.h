@@ -21,6 +21,7 @@ int command_top(int argc, char **argv);
 int command_attach(int argc, char **argv);
 int command_add(int argc, char **argv);
 int command_remove(int argc, char **argv);
+int command_checkpoint(int argc, char **argv);
 int command_agent(int argc, char **argv);  ///< for the launcher's own use
 int command_tables(int argc, char **argv); ///< for the build's
 
@@ -37,5 +38,6 @@ void top_print_help(void);
 void attach_print_help(void);
 void add_print_help(void);
 void remove_print_help(void);
+void checkpoint_print_help(void);
 
 #endif

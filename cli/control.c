@@ -352,6 +352,19 @@ void control_answer(struct control_client *client, int exit_code,
     drop(client);
 }
 
+void control_answer_askers(struct control *control, int exit_code,
+                           const char *text)
+{
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        struct control_client *client = &control->clients[i];
+
+        if (client->fd >= 0 && client->has_asked &&
+            client->watches == WATCHES_NOTHING) {
+            control_answer(client, exit_code, "%s", text);
+        }
+    }
+}
+
 struct control_client *control_asker(struct control *control, unsigned node)
 {
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {

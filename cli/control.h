@@ -11,7 +11,8 @@
  * $XDG_RUNTIME_DIR/teamster, or teamster-UID in $TMPDIR or /tmp. Its name is the
  * job's number, which is the launcher's process.
  *
- * Who connects writes one line:    ps | remove NODE | add [HOST] | watch | watch closely
+ * Who connects writes one line:    ps | remove NODE | add [HOST] | checkpoint | watch |
+ *                                  watch closely
  * and reads lines until the end:   text of what goes on, for the user
  *                                  "{...}": how the job stands, to who watches (watchers.h)
  *                                  "= CODE TEXT": how it has ended; the last one
@@ -116,6 +117,10 @@ void control_tell_watchers(struct control *control, enum watching how,
 /** The last line; the client is gone then. */
 __attribute__((format(printf, 3, 4))) void control_answer(
     struct control_client *client, int exit_code, const char *format, ...);
+
+/** Give the same last line to all who wait for something about a node. */
+void control_answer_askers(struct control *control, int exit_code,
+                           const char *text);
 
 /** The client that waits for something about a node, NULL if nobody does. */
 struct control_client *control_asker(struct control *control, unsigned node);

@@ -188,7 +188,7 @@ static struct host *new_host(const char *name, char *text, size_t size)
     struct hosts hosts;
     struct host *host = NULL;
 
-    if (hosts_parse_list(name, &hosts, text, size) != TM_OK) {
+    if (hosts_parse_list(name, "--hosts", &hosts, text, size) != TM_OK) {
         return NULL;
     }
     snprintf(text, size, "one node at a time, on one host");

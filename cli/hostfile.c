@@ -389,10 +389,10 @@ static tm_status take_item(const struct place *place, char *item,
     return status;
 }
 
-tm_status hosts_parse_list(const char *list, struct hosts *hosts, char *error,
-                           size_t size)
+tm_status hosts_parse_list(const char *list, const char *option,
+                           struct hosts *hosts, char *error, size_t size)
 {
-    const struct place place = {"--hosts", NO_LINE, error, size};
+    const struct place place = {option, NO_LINE, error, size};
     struct hosts found = {0};
     char *copy = strdup(list);
     char *rest = copy;

@@ -71,9 +71,11 @@ TM_CHECKED tm_status hosts_read(const char *path, unsigned n_most,
                                 struct hosts *hosts, char *error, size_t size);
 
 /** Read a list of hosts as it is given to --hosts: NAME[:NODES],NAME[:NODES]...
+ * @param option      for messages
  * @param[out] hosts  one for each node; otherwise as hosts_parse() */
-TM_CHECKED tm_status hosts_parse_list(const char *list, struct hosts *hosts,
-                                      char *error, size_t size);
+TM_CHECKED tm_status hosts_parse_list(const char *list, const char *option,
+                                      struct hosts *hosts, char *error,
+                                      size_t size);
 
 void hosts_release(struct hosts *hosts);
 

@@ -286,8 +286,9 @@ static void expect_list_refusal(const char *list, const char *expected)
     struct hosts hosts = {.n = 77};
     char error[256] = "";
 
-    assert_int_equal(hosts_parse_list(list, &hosts, error, sizeof error),
-                     TM_ECONFIG);
+    assert_int_equal(
+        hosts_parse_list(list, "--hosts", &hosts, error, sizeof error),
+        TM_ECONFIG);
     assert_string_equal(error, expected);
     assert_int_equal(hosts.n, 77);
 }
@@ -300,9 +301,9 @@ static void a_list_has_a_number_of_nodes_for_each_host(void **state)
     char error[256] = "";
 
     (void)state;
-    assert_int_equal(
-        hosts_parse_list("a,b.example.org:2,a:1", &hosts, error, sizeof error),
-        TM_OK);
+    assert_int_equal(hosts_parse_list("a,b.example.org:2,a:1", "--hosts",
+                                      &hosts, error, sizeof error),
+                     TM_OK);
     assert_int_equal(hosts.n, 4);
     for (unsigned i = 0; i < 4; i++) {
         assert_string_equal(hosts.all[i].name, names[i]);

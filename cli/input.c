@@ -21,14 +21,42 @@
 
 #define RETRY_NS 500000000u
 
+void input_keep(struct input *input)
+{
+    input->is_kept = 1;
+}
+
+/** Does the root have the launcher's own? */
+static int is_inherited(const struct input *input)
+{
+    return !isatty(STDIN_FILENO) && (!input->is_kept || input->from >= 0);
+}
+
 int input_open(struct input *input, int *for_root)
+{
+    *input = (struct input){
+        .to_root = -1,
+        .is_kept = input->is_kept,
+        .from = input->is_kept ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1,
+    };
+    return input_open_again(input, for_root);
+}
+
+int input_open_again(struct input *input, int *for_root)
 {
     int ends[2];
 
-    *input = (struct input){.to_root = -1};
-    if (!isatty(STDIN_FILENO)) {
+    if (is_inherited(input)) {
+        if (input->from >= 0) {
+            (void)lseek(STDIN_FILENO, input->from, SEEK_SET);
+        }
         *for_root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
         return *for_root < 0 ? -1 : 0;
+    }
+    buffer_release(&input->waiting);
+    if (input->kept.used > 0) {
+        buffer_append(&input->waiting, buffer_front(&input->kept),
+                      input->kept.used);
     }
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return -1;
@@ -43,6 +71,25 @@ void input_close(struct input *input)
 {
     descriptor_drop(&input->to_root);
     buffer_release(&input->waiting);
+}
+
+void input_release(struct input *input)
+{
+    input_close(input);
+    buffer_release(&input->kept);
+}
+
+static void keep(struct input *input, const char *bytes, size_t size)
+{
+    if (!input->is_kept || input->is_too_much) {
+        return;
+    }
+    if (input->kept.used + size > INPUT_KEPT_MAX) {
+        input->is_too_much = 1;
+        buffer_release(&input->kept);
+        return;
+    }
+    buffer_append(&input->kept, bytes, size);
 }
 
 static int is_in_foreground(void)
@@ -78,6 +125,7 @@ static void read_some(struct input *input, uint64_t now_ns)
     size = read(STDIN_FILENO, bytes, sizeof bytes);
     if (size > 0) {
         buffer_append(&input->waiting, bytes, (size_t)size);
+        keep(input, bytes, (size_t)size);
     } else if (size < 0 && errno == EIO && !is_in_foreground()) {
         input->retry_ns = now_ns + RETRY_NS;
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {

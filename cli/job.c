@@ -73,7 +73,7 @@ void job_signal(struct job *job, const struct node *node, int signal)
 {
     if (node->host == 0) {
         kill(-node->pid, signal);
-    } else {
+    } else if (node->host <= job->remote.n) {
         mux_send_number(&job->remote.hosts[node->host - 1].mux, MUX_SIGNAL,
                         node->index, (uint32_t)signal);
     }

@@ -17,9 +17,11 @@
 #include "oom.h"
 #include "output.h"
 #include "progress.h"
+#include "recovery.h"
 #include "remote.h"
 #include "remote_start.h"
 #include "report_file.h"
+#include "saving.h"
 #include "shown.h"
 #include "spawn.h"
 #include "web.h"
@@ -59,6 +61,7 @@ struct node {
     int is_suspect;        ///< it is silent, and that has been said
     uint64_t suspected_ns; ///< when it was said
     int is_lost;           ///< another node has given it up
+    int is_silent;         ///< because nothing was heard of it
     int is_put_down; ///< signalled by the launcher: its death tells nothing
     struct link link;
     struct node_card card;
@@ -94,6 +97,7 @@ struct job {
     double away_s;     ///< for so long there was no round; 0: never for long
     double back_s;     ///< when that was over
     uint64_t ended_ns; ///< when the last node ended; 0: some live
+    uint64_t lost_ns;  ///< when a node was lost, in a run that goes back
     double slowdown;   ///< TM_TEST_SLOWDOWN
 
     struct remote remote; ///< the other hosts
@@ -113,6 +117,8 @@ struct job {
     unsigned n_threads_lost; ///< as losses_describe() has told
     struct buffer said;      ///< by job_say(), with a '\0' behind each line
     struct report_findings findings; ///< of the root
+    struct recovery recovery;        ///< --recover
+    struct saving saving;
 };
 
 /** The root, node 0. */
@@ -137,6 +143,12 @@ struct launch_plan {
     enum progress_when progress;
     int is_tagged;
     int is_verbose;
+    int hosts_are_others;       ///< not emulated here
+    const char *checkpoints;    ///< their folder
+    unsigned save_before_s;     ///< of --checkpoint-before; 0: none
+    const char *restart;        ///< the folder of --restart; "none": none
+    unsigned n_recoveries;      ///< of --recover; 0: none
+    const struct hosts *spares; ///< that take the place of lost ones, in order
 };
 
 /* job.c: what may be asked of a run */
@@ -271,6 +283,9 @@ void losses_suspect_host(struct job *job, unsigned host, double seconds);
 /** A round of the launcher's loop: has it been stopped since the last one? */
 void losses_poll(struct job *job);
 
+/** Has it been stopped, a short time ago? */
+int losses_was_away(const struct job *job);
+
 /** Is the launcher's own absence the cause of what has just been seen? Then it is told,
  * and the run ends. */
 int losses_are_own(struct job *job);
@@ -397,7 +412,8 @@ tm_status remote_take_heard(struct job *job, const struct link_frame *frame);
 /** When remote_poll() is due; UINT64_MAX: never. */
 uint64_t remote_due_ns(const struct remote *remote);
 
-/** End what is left on the other hosts. Waits for them, but not for long. */
+/** End what is left on the other hosts. Waits for them, but not for long: those that do not
+ * answer are lost. */
 void remote_finish(struct job *job);
 
 /** Forget them, with their names. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// teamster ps, add, remove: they ask a running job's launcher (control.h).
+// teamster ps, add, remove, checkpoint: they ask a running job's launcher (control.h).
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -70,6 +70,23 @@ void remove_print_help(void)
          "Exit codes: 0 it has left; 75 the job has ended; 64 it cannot be "
          "done, with a\n"
          "reason.");
+}
+
+void checkpoint_print_help(void)
+{
+    puts("Usage: teamster checkpoint [JOB]\n"
+         "\n"
+         "Have a running job that was started with --checkpoint=DIR write a "
+         "checkpoint where\n"
+         "its next iteration ends (tm_iteration_end), and wait until that is "
+         "whole. JOB is\n"
+         "a number that \"teamster ps\" lists; without one it is your only "
+         "job. SIGUSR2 to\n"
+         "the launcher does the same.\n"
+         "\n"
+         "Exit codes: 0 it is whole; 73 there is none, with the reason; 75 "
+         "the job has\n"
+         "ended; 78 it writes no checkpoints.");
 }
 
 int job_connect(const char *path)
@@ -279,13 +296,14 @@ int command_ps(int argc, char **argv)
     return 0;
 }
 
-// ---- add, remove
+// ---- add, remove, checkpoint
 
 static int ask_job(const char *command, const char *job, const char *request)
 {
     char text[600] = "";
     int exit_code;
-    int fd = job_find(command, job);
+    long number = 0;
+    int fd = job_find_or_only(command, job, &number);
 
     if (fd < 0) {
         return EXIT_USAGE;
@@ -297,7 +315,7 @@ static int ask_job(const char *command, const char *job, const char *request)
         exit_code = read_answer(fd, text, sizeof text);
     }
     if (exit_code < 0) {
-        fprintf(stderr, "teamster %s: job %s has ended\n", command, job);
+        fprintf(stderr, "teamster %s: job %ld has ended\n", command, number);
         return EXIT_NODE_LOST;
     }
     if (exit_code == 0) {
@@ -349,4 +367,18 @@ int command_remove(int argc, char **argv)
         return EXIT_USAGE;
     }
     return ask_job("remove", argv[1], request);
+}
+
+int command_checkpoint(int argc, char **argv)
+{
+    if (wants_help(argc, argv)) {
+        checkpoint_print_help();
+        return 0;
+    }
+    if (argc > 2) {
+        fprintf(stderr, "teamster checkpoint: of one job at a time: teamster "
+                        "checkpoint JOB\n");
+        return EXIT_USAGE;
+    }
+    return ask_job("checkpoint", argc == 2 ? argv[1] : NULL, "checkpoint");
 }

@@ -47,6 +47,9 @@
 /** The number that says: all is well, go. */
 #define FAREWELL 0
 
+/** The number that says: of the nodes until now none is left. */
+#define FORGET (-1)
+
 /** Where it keeps the folder's lock, besides its pipe. */
 #define LOCK_FD 1
 
@@ -79,7 +82,9 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
         if (pid == FAREWELL) {
             _exit(0);
         }
-        if (n_nodes < TM_MAX_NODES) {
+        if (pid == FORGET) {
+            n_nodes = 0;
+        } else if (n_nodes < TM_MAX_NODES) {
             nodes[n_nodes++] = pid;
         }
     }
@@ -182,8 +187,8 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/** Kill and reap every child but the keeper. @return how many there were */
-static unsigned kill_children(pid_t keeper)
+/** Kill and reap every child but two. @return how many there were */
+static unsigned kill_children(pid_t keeper, pid_t spared)
 {
     DIR *processes = opendir("/proc");
     unsigned n_found = 0;
@@ -193,7 +198,7 @@ static unsigned kill_children(pid_t keeper)
         pid_t pid = (pid_t)atoi(entry->d_name);
 
         if (!isdigit((unsigned char)entry->d_name[0]) || pid == keeper ||
-            parent_of(pid) != getpid()) {
+            pid == spared || parent_of(pid) != getpid()) {
             continue;
         }
         kill(pid, SIGKILL);
@@ -206,11 +211,24 @@ static unsigned kill_children(pid_t keeper)
     return n_found;
 }
 
-void keeper_finish(struct keeper *keeper)
+static void end_children(const struct keeper *keeper, pid_t spared)
 {
     // Each round may turn up the children of those of the last one.
-    while (kill_children(keeper->pid) > 0) {
+    while (kill_children(keeper->pid, spared) > 0) {
     }
+}
+
+void keeper_clear(const struct keeper *keeper, pid_t spared)
+{
+    end_children(keeper, spared);
+    processor_groups_remove(keeper->job);
+    segments_empty_folder(keeper->folder);
+    tell(keeper, FORGET);
+}
+
+void keeper_finish(struct keeper *keeper)
+{
+    end_children(keeper, 0);
     processor_groups_remove(keeper->job);
     segments_remove_folder(keeper->folder);
     tell(keeper, FAREWELL);

@@ -24,6 +24,11 @@ int keeper_start(struct keeper *keeper, long job);
 /** Tell it of a node. */
 void keeper_add(const struct keeper *keeper, pid_t node);
 
+/** All nodes that it was told of have ended, and a run goes on with others: end what they
+ * left behind, processes and segments.
+ * @param spared  a child that is no node's; 0: there is none */
+void keeper_clear(const struct keeper *keeper, pid_t spared);
+
 /** End all processes that nodes left behind, remove the folder, then end the
  * keeper. */
 void keeper_finish(struct keeper *keeper);

@@ -11,7 +11,7 @@
 // A program that does not use Teamster stays in JOINING to its end: it is run N
 // times, and the highest exit code counts. In every phase the loop goes on until
 // all nodes' processes have ended and their output has been read; what they left
-// behind is killed then.
+// behind is killed then. With --recover all of that may begin anew after it (recovery.c).
 //
 // I1  Nothing here blocks but poll(): a signal ends the nodes whatever they, the
 //     terminal or the reader of our output do.
@@ -110,6 +110,9 @@ static void interrupt(struct job *job, int signal)
 
     if (job->phase == JOB_STOPPING) {
         job_kill(job); // asked for twice
+        if (recovery_is_wanted(&job->recovery)) {
+            job->exit_code = 128 + signal; // whatever it stops for
+        }
         return;
     }
     process_end_signal_name(signal, name, sizeof name);
@@ -129,6 +132,9 @@ static void take_signals(struct job *job)
             break;
         case SIGUSR1:
             tell_status(job);
+            break;
+        case SIGUSR2:
+            saving_ask_by_signal(job);
             break;
         case SIGTSTP:
             pause_job(job);
@@ -186,6 +192,7 @@ static uint64_t next_due_ns(const struct job *job)
         sink_due_ns(job->err),
         progress_due_ns(job),
         watchers_due_ns(job),
+        saving_due_ns(job),
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -292,6 +299,7 @@ static void run_loop(struct job *job)
         control_move(&job->control, &set[AT_CONTROL], change_request, job);
         progress_poll(job, now_ns);
         watchers_poll(job, now_ns);
+        saving_poll(job, now_ns);
         write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }
@@ -314,7 +322,8 @@ static int wait_for_reader(struct job *job, uint64_t give_up_ns)
     }
     poll(set, 3, timeout_ms(give_up_ns, now_ns));
     while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) {
+        if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 &&
+            info.ssi_signo != SIGUSR2) {
             job->exit_code = 128 + (int)info.ssi_signo;
             return 0;
         }
@@ -353,9 +362,10 @@ static void finish(struct job *job)
         stream_close(&node->err);
         link_close(&node->link);
     }
+    recovery_tell_end(job);
     web_finish(
         job); // nodes and hosts have gone: they wait for nobody who looks
-    input_close(&job->input);
+    input_release(&job->input);
     keeper_finish(&job->keeper); // kills what is left, who shows the end too
     flush(job);
     run_report_write(job);
@@ -368,7 +378,18 @@ static void finish(struct job *job)
     close(job->signal_fd);
     buffer_release(&job->said);
     shown_release(job);
+    recovery_release(job);
     free(job->nodes);
+}
+
+/** From the first agent to the end of the last node. */
+static void run_nodes(struct job *job)
+{
+    job->exit_code = remote_open(job, job->plan);
+    if (job->exit_code == 0) {
+        job_start_nodes(job, job->plan);
+        run_loop(job);
+    }
 }
 
 int launch(const struct launch_plan *plan)
@@ -379,11 +400,13 @@ int launch(const struct launch_plan *plan)
     if (exit_code != 0) {
         return exit_code;
     }
-    web_start(&job);
-    job.exit_code = remote_open(&job, plan);
+    job.exit_code = recovery_open(&job);
     if (job.exit_code == 0) {
-        job_start_nodes(&job, plan);
-        run_loop(&job);
+        web_start(&job);
+        do {
+            run_nodes(&job);
+        } while (recovery_go_back(&job));
+        saving_tell_restart(&job);
         progress_close(&job);
         rendezvous_tell_strangers(&job);
     }

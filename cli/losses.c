@@ -50,12 +50,17 @@ void losses_poll(struct job *job)
     job->polled_s = now_s;
 }
 
+int losses_was_away(const struct job *job)
+{
+    return job->away_s != 0 &&
+           job->polled_s - job->back_s <= OWN_S * job->slowdown;
+}
+
 int losses_are_own(struct job *job)
 {
     char when[128];
 
-    if (job->away_s == 0 || !job_is_open(job) ||
-        job->polled_s - job->back_s > OWN_S * job->slowdown) {
+    if (!losses_was_away(job) || !job_is_open(job)) {
         return 0;
     }
     losses_describe_time(job, when, sizeof when);
@@ -86,7 +91,7 @@ uint64_t losses_n_iterations(const struct job *job)
 
         n_most = n > n_most ? n : n_most;
     }
-    return n_most;
+    return n_most + job->recovery.back.iteration;
 }
 
 void losses_describe_time(const struct job *job, char *text, size_t size)
@@ -199,8 +204,10 @@ static void lose(struct job *job, struct node *node, unsigned seconds)
     }
     for (unsigned i = 0; i < job->n_started; i++) {
         job->nodes[i].is_lost = is_cut_off(job, &job->nodes[i]);
+        job->nodes[i].is_silent = job->nodes[i].is_lost;
     }
     node->is_lost = 1;
+    node->is_silent |= seconds > 0;
     n = list_lost(job, names, sizeof names, &n_threads);
     losses_describe(job, n_threads, when, sizeof when);
     if (seconds > 0) {

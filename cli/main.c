@@ -26,6 +26,7 @@ static const struct {
     {"attach", command_attach, attach_print_help},
     {"add", command_add, add_print_help},
     {"remove", command_remove, remove_print_help},
+    {"checkpoint", command_checkpoint, checkpoint_print_help},
     {"demo", command_demo, demo_print_help},
     {"cc", command_cc, cc_print_help},
     {"c++", command_cxx, cc_print_help},
@@ -50,6 +51,7 @@ static void print_help(void)
         "  attach  the live page of --web for a running job\n"
         "  add     start one more node of a running job\n"
         "  remove  have a node leave a running job\n"
+        "  checkpoint  have a running job write a checkpoint now\n"
         "  plan    repeat a decision of a run, or ask what if\n"
         "  simulate  run a profile again, in virtual time, on any cluster\n"
         "  report  a page of where a run's time went, or compare two runs\n"
@@ -128,10 +130,11 @@ static int refuse(const char *word)
     if (access(word, X_OK) == 0 && word[0] != '-') {
         fprintf(stderr, "; to run that program: teamster run -n 2 %s\n", word);
     } else {
-        fprintf(stderr, "; the commands are run, ps, top, attach, add, "
-                        "remove, plan, simulate, report, ckpt, info, demo, "
-                        "cc, c++ and fc, see \"teamster "
-                        "--help\"\n");
+        fprintf(stderr,
+                "; the commands are run, ps, top, attach, add, "
+                "remove, checkpoint, plan, simulate, report, ckpt, info, demo, "
+                "cc, c++ and fc, see \"teamster "
+                "--help\"\n");
     }
     return EXIT_USAGE;
 }

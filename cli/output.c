@@ -28,6 +28,9 @@
 // without more, so that a program can ask a question. What is longer than a question,
 // or ends where stdio's buffer was full, is rather the middle of a line whose writer
 // has lost its processor for a while: it is shown after 2 s only.
+//
+// A run that goes back to a checkpoint writes lines again: those that were shown are dropped
+// (seen.c), and so are the marks that say where in a stream a checkpoint is.
 #include "output.h"
 
 #include <errno.h>
@@ -203,6 +206,10 @@ static void pass_on(struct stream *stream, const char *bytes, size_t size)
 static void pass_on_line(struct stream *stream, const char *bytes, size_t size,
                          uint64_t now_ns)
 {
+    if (stream->seen != NULL &&
+        !seen_is_new(stream->seen, stream->cut, bytes, size)) {
+        return;
+    }
     if (stream->speaker[0] == '\0' || stream->sink->open == stream ||
         bytes[size - 1] != '\n' ||
         !fold_take(&stream->sink->fold, stream->speaker, bytes, size, now_ns)) {
@@ -213,7 +220,8 @@ static void pass_on_line(struct stream *stream, const char *bytes, size_t size,
 static void pass_on_lines(struct stream *stream, const char *bytes, size_t size,
                           uint64_t now_ns)
 {
-    if (stream->tag[0] == '\0' && stream->speaker[0] == '\0') {
+    if (stream->tag[0] == '\0' && stream->speaker[0] == '\0' &&
+        stream->seen == NULL) {
         pass_on(stream, bytes, size);
         return;
     }
@@ -255,6 +263,64 @@ static void take_bytes(struct stream *stream, const char *bytes, size_t size,
     }
 }
 
+/** One more byte of what may be a mark. @return 0 it is none, and the byte is not taken */
+static int take_mark(struct stream *stream, char byte)
+{
+    stream->mark[stream->n_mark] = byte;
+    if (!seen_is_mark(stream->seen, stream->mark, stream->n_mark + 1)) {
+        return 0;
+    }
+    if (++stream->n_mark == SEEN_MARK) {
+        const uint64_t said = seen_mark(stream->mark);
+
+        stream->cut = said != 0 ? said : stream->seen->base;
+        stream->n_mark = 0;
+    }
+    return 1;
+}
+
+/** It was no mark. */
+static void pass_on_mark(struct stream *stream, uint64_t now_ns)
+{
+    const unsigned n = stream->n_mark;
+
+    stream->n_mark = 0;
+    take_bytes(stream, stream->mark, n, now_ns);
+}
+
+static void take_with_marks(struct stream *stream, const char *bytes,
+                            size_t size, uint64_t now_ns)
+{
+    while (size > 0) {
+        const char *zero = memchr(bytes, '\0', size);
+        size_t n = zero != NULL ? (size_t)(zero - bytes) : size;
+
+        if (stream->n_mark > 0 || n == 0) {
+            n = (size_t)take_mark(stream, *bytes);
+            if (n == 0 && stream->n_mark == 0) { // a byte of the program's
+                take_bytes(stream, bytes, 1, now_ns);
+                n = 1;
+            } else if (n == 0) {
+                pass_on_mark(stream, now_ns);
+            }
+        } else {
+            take_bytes(stream, bytes, n, now_ns);
+        }
+        bytes += n;
+        size -= n;
+    }
+}
+
+/** Its end has come. What there is of a line may come again, whole. */
+static void end_stream(struct stream *stream)
+{
+    if (stream->seen == NULL) {
+        stream_close(stream);
+    } else {
+        descriptor_drop(&stream->fd);
+    }
+}
+
 int stream_read(struct stream *stream, uint64_t now_ns)
 {
     char bytes[READ_SIZE];
@@ -264,12 +330,16 @@ int stream_read(struct stream *stream, uint64_t now_ns)
         ssize_t size = read(stream->fd, bytes, sizeof bytes);
 
         if (size > 0) {
-            take_bytes(stream, bytes, (size_t)size, now_ns);
+            if (stream->seen != NULL) {
+                take_with_marks(stream, bytes, (size_t)size, now_ns);
+            } else {
+                take_bytes(stream, bytes, (size_t)size, now_ns);
+            }
             stream->last_ns = now_ns;
             stream->n_read += (size_t)size;
             has_bytes = 1;
         } else if (size == 0) {
-            stream_close(stream);
+            end_stream(stream);
         } else {
             break; // EAGAIN
         }
@@ -300,11 +370,28 @@ void stream_show_prompt(struct stream *stream, uint64_t now_ns)
     }
 }
 
+void stream_forget(struct stream *stream)
+{
+    descriptor_drop(&stream->fd);
+    buffer_release(&stream->line);
+    stream->n_mark = 0;
+}
+
 void stream_close(struct stream *stream)
 {
     descriptor_drop(&stream->fd);
+    if (stream->n_mark > 0) {
+        pass_on_mark(stream, stream->last_ns);
+    }
     pass_on_rest(stream, stream->last_ns);
     buffer_release(&stream->line);
+}
+
+void sink_end_line(struct sink *sink)
+{
+    let_go(sink);
+    stop_showing(sink);
+    end_line_but_of(sink, NULL);
 }
 
 void sink_say(struct sink *sink, const char *text)

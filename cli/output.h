@@ -6,6 +6,7 @@
 
 #include "buffer.h"
 #include "fold.h"
+#include "seen.h"
 
 /** Where lines go: the launcher's own stdout or stderr. */
 struct sink {
@@ -30,6 +31,11 @@ struct stream {
     uint64_t last_ns; ///< when bytes came last
     uint64_t n_read;  ///< bytes that have come
     struct buffer line; ///< the unfinished line
+    struct seen
+        *seen; ///< a run that may go back: what it has shown; NULL: it may not
+    uint64_t cut;         ///< what its latest mark has said: seen.h
+    char mark[SEEN_MARK]; ///< [n_mark] of the next one, perhaps
+    unsigned n_mark;
 };
 
 /** Prepare to write to an inherited descriptor. */
@@ -55,13 +61,17 @@ uint64_t sink_due_ns(const struct sink *sink);
 /** Add a line of the launcher's own; text without newline. */
 void sink_say(struct sink *sink, const char *text);
 
+/** No stream goes on with the last line here: the run's nodes are others now. */
+void sink_end_line(struct sink *sink);
+
 /** Show a text in a line of a terminal, until the next one, or anything else, is
  * written; "": take it away. Nothing happens while a line is unfinished, or much waits to
  * be written. */
 void sink_show(struct sink *sink, const char *text);
 
 /** Take what has come, up to the end or some 100 KB, and pass whole lines on.
- * At the end of file, passes the rest on and closes. @return 1 if bytes came */
+ * At the end of file, closes and passes the rest on, but what may come again whole: that waits
+ * for stream_close(). @return 1 if bytes came */
 int stream_read(struct stream *stream, uint64_t now_ns);
 
 /** Pass an unfinished line on if it is a prompt: no more bytes for 50 ms, or for
@@ -73,5 +83,8 @@ uint64_t stream_prompt_ns(const struct stream *stream);
 
 /** Pass the rest on and close. */
 void stream_close(struct stream *stream);
+
+/** Close; the rest is dropped, as it will come again. */
+void stream_forget(struct stream *stream);
 
 #endif

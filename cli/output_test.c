@@ -369,6 +369,101 @@ static void a_reader_that_is_gone_is_an_error_once(void **state)
     close_fixture(&fixture);
 }
 
+/** Have streams look for marks. */
+static void look_for_marks(struct fixture *fixture, struct seen *seen)
+{
+    snprintf(seen->token, sizeof seen->token, "%016x", 0xabcu);
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        fixture->streams[i].seen = seen;
+    }
+}
+
+/** Text with a mark at each '|', for the next generation, in pieces of one to three bytes. */
+static void node_writes_with_marks(struct fixture *fixture, unsigned node,
+                                   const char *text, uint64_t generation)
+{
+    char bytes[400];
+    size_t size = 0;
+    size_t at = 0;
+
+    for (; *text != '\0'; text++) {
+        if (*text == '|') {
+            size += (size_t)snprintf(bytes + size, sizeof bytes - size,
+                                     "%ccut %016x %016lx", '\0', 0xabcu,
+                                     (unsigned long)generation++) +
+                    1;
+        } else {
+            bytes[size++] = *text;
+        }
+    }
+    for (size_t n = 1; at < size; n = n % 3 + 1) {
+        const size_t piece = size - at < n ? size - at : n;
+
+        assert_int_equal(write(fixture->node[node], bytes + at, piece), piece);
+        stream_read(&fixture->streams[node], 1000);
+        at += piece;
+    }
+}
+
+static void marks_are_taken_out_and_say_where_a_cut_is(void **state)
+{
+    struct fixture fixture;
+    struct seen seen = {0};
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    node_writes_with_marks(&fixture, 0, "one\n|two\nthr|ee\n", 7);
+    assert_int_equal(fixture.streams[0].cut, 8);
+    expect_output(&fixture, "one\ntwo\nthree\n");
+    seen_go_back(&seen, 7);
+    node_writes_with_marks(&fixture, 1, "three\none\ntwo\n", 0);
+    expect_output(&fixture, "one\n");
+    node_writes_with_marks(&fixture, 0, "|", 0); // main() has prepared
+    assert_int_equal(fixture.streams[0].cut, 7);
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
+static void what_is_no_mark_is_the_programs(void **state)
+{
+    static const char zeros[] = "\0\0cut 0000\0cut \0\n";
+    struct fixture fixture;
+    struct seen seen = {0};
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    assert_int_equal(write(fixture.node[0], zeros, sizeof zeros - 1),
+                     sizeof zeros - 1);
+    stream_read(&fixture.streams[0], 1000);
+    assert_int_equal(fixture.sink.waiting.used, sizeof zeros - 1);
+    assert_memory_equal(buffer_front(&fixture.sink.waiting), zeros,
+                        sizeof zeros - 1);
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
+static void half_a_line_of_who_is_lost_comes_again(void **state)
+{
+    struct fixture fixture;
+    struct seen seen = {0};
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    node_writes_with_marks(&fixture, 0, "whole\nhalf a l", 0);
+    node_ends(&fixture, 0);
+    node_writes_with_marks(&fixture, 1, "the end", 0);
+    node_ends(&fixture, 1);
+    expect_output(&fixture, "whole\n");
+    stream_forget(&fixture.streams[0]);
+    stream_close(&fixture.streams[1]);
+    expect_output(&fixture, "the end");
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +478,9 @@ int main(void)
         cmocka_unit_test(errors_begin_lines),
         cmocka_unit_test(a_reader_that_does_not_read_keeps_nobody_waiting),
         cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
+        cmocka_unit_test(marks_are_taken_out_and_say_where_a_cut_is),
+        cmocka_unit_test(what_is_no_mark_is_the_programs),
+        cmocka_unit_test(half_a_line_of_who_is_lost_comes_again),
     };
 
     signal(SIGPIPE, SIG_IGN);

@@ -199,6 +199,17 @@ void progress_open(struct job *job)
     }
 }
 
+void progress_begin_again(struct job *job)
+{
+    struct progress *progress = &job->progress;
+
+    memset(progress->page_ins, 0, sizeof progress->page_ins);
+    progress->n_moved = 0;
+    progress->n_iterations = losses_n_iterations(job);
+    progress->iteration_ns = clock_now_ns();
+    progress->at_ns = 0;
+}
+
 void progress_poll(struct job *job, uint64_t now_ns)
 {
     struct progress *progress = &job->progress;

@@ -28,6 +28,9 @@ struct progress {
 /** Is it a member of the run now? */
 int progress_takes_part(const struct node *node);
 
+/** It has gone back to a checkpoint: nodes count from the beginning. */
+void progress_begin_again(struct job *job);
+
 /** The run begins. Without --progress=on a line is made only if stderr is a terminal. */
 void progress_open(struct job *job);
 

@@ -225,6 +225,7 @@ void remote_finish(struct job *job)
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 
+        host->is_lost |= !is_gone(host);
         if (host->ssh > 0) {
             kill(host->ssh, SIGKILL);
             waitpid(host->ssh, NULL, 0);

@@ -148,7 +148,7 @@ static int asked_to_end(struct job *job)
 
     while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 &&
-            info.ssi_signo != SIGTSTP) {
+            info.ssi_signo != SIGUSR2 && info.ssi_signo != SIGTSTP) {
             return (int)info.ssi_signo;
         }
     }

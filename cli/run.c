@@ -260,8 +260,9 @@ void run_print_help(void)
         "Output comes in whole lines. Standard input goes to the root, node "
         "0,\n"
         "where main() runs. Ctrl-C and SIGTERM end all nodes, Ctrl-Z stops\n"
-        "them, SIGUSR1 prints where they are. A program that does not use\n"
-        "Teamster is run once for each node.\n"
+        "them, SIGUSR1 prints where they are, SIGUSR2 asks for a checkpoint. "
+        "A\n"
+        "program that does not use Teamster is run once for each node.\n"
         "\n"
         "The exit code is the program's. Others: see \"teamster --help\"; and\n"
         "126 and 127 if the program cannot be run or is not found.");
@@ -319,10 +320,10 @@ static int read_hosts(const struct options *options, int is_file,
                       struct hosts *hosts)
 {
     char error[512];
-    tm_status status =
-        is_file ? hosts_read(options->hostfile, TM_MAX_NODES, hosts, error,
-                             sizeof error)
-                : hosts_parse_list(options->hosts, hosts, error, sizeof error);
+    tm_status status = is_file ? hosts_read(options->hostfile, TM_MAX_NODES,
+                                            hosts, error, sizeof error)
+                               : hosts_parse_list(options->hosts, "--hosts",
+                                                  hosts, error, sizeof error);
 
     if (status != TM_OK) {
         fprintf(stderr, "teamster run: %s\n", error);
@@ -360,10 +361,33 @@ static const char *way_of(const struct options *options, int is_allocated)
                                                           : options->ssh;
 }
 
+/** Hosts that may take the place of others. @return 0, or an exit code (told) */
+static int read_spares(const struct options *options, int has_hosts,
+                       struct hosts *spares)
+{
+    char error[512];
+
+    if (strcmp(options->spare, "none") == 0) {
+        return 0;
+    }
+    if (!has_hosts || options->emulate) {
+        fprintf(stderr, "teamster run: --spare is for runs on other hosts "
+                        "(--hosts): all nodes are on this machine\n");
+        return EXIT_USAGE;
+    }
+    if (hosts_parse_list(options->spare, "--spare", spares, error,
+                         sizeof error) != TM_OK) {
+        fprintf(stderr, "teamster run: %s\n", error);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
 static int run(const struct options *options, const struct web *web,
                char **argv)
 {
     struct hosts hosts = {0};
+    struct hosts spares = {0};
     int has_file = strcmp(options->hostfile, "none") != 0;
     int has_hosts = has_file || strcmp(options->hosts, "none") != 0;
     int is_allocated =
@@ -379,6 +403,9 @@ static int run(const struct options *options, const struct web *web,
 
     hosts_label(&hosts);
     if (exit_code == 0) {
+        exit_code = read_spares(options, has_hosts, &spares);
+    }
+    if (exit_code == 0) {
         exit_code = launch(&(struct launch_plan){
             .n_nodes = has_hosts ? hosts.n : options->nodes,
             .argv = argv,
@@ -392,8 +419,15 @@ static int run(const struct options *options, const struct web *web,
             .progress = options->progress,
             .is_tagged = options->tag_output,
             .is_verbose = options->verbose,
+            .hosts_are_others = has_hosts && !options->emulate,
+            .checkpoints = options->checkpoint.folder,
+            .restart = options->restart,
+            .save_before_s = options->checkpoint_before,
+            .n_recoveries = options->recover,
+            .spares = &spares,
         });
     }
+    hosts_release(&spares);
     hosts_release(&hosts);
     return exit_code;
 }
@@ -445,6 +479,17 @@ int command_run(int argc, char **argv)
     }
     if (options.emulate && strcmp(options.hostfile, "none") == 0) {
         return refuse("--emulate needs --hostfile, which says what to emulate");
+    }
+    if (options.recover > 0 && options.checkpoint.folder[0] == '\0') {
+        return refuse("--recover goes back to a checkpoint: give it "
+                      "--checkpoint=DIR, too");
+    }
+    if (options.checkpoint_before > 0 && options.checkpoint.folder[0] == '\0') {
+        return refuse("--checkpoint-before needs --checkpoint=DIR");
+    }
+    if (options.recover == 0 && strcmp(options.spare, "none") != 0) {
+        return refuse("--spare is for runs that go on when a host is lost: "
+                      "give it --recover, too");
     }
     if (options_contradict(&options, error, sizeof error)) {
         return refuse(error);

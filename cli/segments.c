@@ -50,6 +50,17 @@ static void remove_files(int folder)
     }
 }
 
+void segments_empty_folder(const char *path)
+{
+    int folder =
+        path[0] == '\0' ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (folder >= 0) {
+        remove_files(folder);
+        close(folder);
+    }
+}
+
 void segments_remove_folder(const char *path)
 {
     int folder;

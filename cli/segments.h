@@ -17,6 +17,9 @@
  *         have to do with it; -1 without a folder */
 int segments_make_folder(char *path, size_t size);
 
+/** Remove what is in it, when no node is left; "": none. */
+void segments_empty_folder(const char *path);
+
 /** Remove it, with what is in it; "": none. Waits for nodes that are just making
  * something there. */
 void segments_remove_folder(const char *path);

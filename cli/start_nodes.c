@@ -22,8 +22,8 @@
 
 static int open_signals(struct job *job)
 {
-    static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT,
-                                 SIGCHLD, SIGUSR1, SIGTSTP};
+    static const int wanted[] = {SIGINT,  SIGTERM, SIGQUIT, SIGCHLD,
+                                 SIGUSR1, SIGUSR2, SIGTSTP};
     struct sigaction hangup;
     sigset_t set;
 
@@ -76,6 +76,7 @@ int job_open(struct job *job, const struct launch_plan *plan)
     }
     open_sinks(job);
     progress_open(job);
+    saving_begin(job);
     control_open(&job->control, job->keeper.control);
     return 0;
 }
@@ -133,6 +134,14 @@ static void name_node(struct node *node, const struct host *host)
     }
 }
 
+/** So that nothing is shown twice. Of the root it is main()'s until that has prepared. */
+static void follow_output(struct stream *stream, struct seen *seen,
+                          int is_of_root)
+{
+    stream->seen = seen;
+    stream->cut = is_of_root ? SEEN_PREPARING : seen->base;
+}
+
 struct node *job_adopt(struct job *job, const struct spawned *spawned,
                        const struct host *host)
 {
@@ -148,6 +157,10 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     node->out.is_prompting = node_is_root(node);
     node->err.fd = spawned->err;
     node->err.sink = job->err;
+    if (recovery_is_wanted(&job->recovery)) {
+        follow_output(&node->out, &job->recovery.out, node_is_root(node));
+        follow_output(&node->err, &job->recovery.err, node_is_root(node));
+    }
     if (job->plan->is_tagged) {
         snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);
         snprintf(node->err.tag, sizeof node->err.tag, "[%u] ", node->id);
@@ -216,6 +229,12 @@ static int start_here(struct job *job, const struct launch_plan *plan,
     return spawn_node(request, spawned, what);
 }
 
+static int open_input(struct job *job, int *for_root)
+{
+    return job->recovery.n_back > 0 ? input_open_again(&job->input, for_root)
+                                    : input_open(&job->input, for_root);
+}
+
 void job_start_nodes(struct job *job, const struct launch_plan *plan)
 {
     struct spawn_request request = {.n_nodes = plan->n_nodes,
@@ -226,7 +245,7 @@ void job_start_nodes(struct job *job, const struct launch_plan *plan)
     struct spawned spawned;
     const char *what = "open the standard input";
     int root_input = -1;
-    int error = input_open(&job->input, &root_input) != 0 ? errno : 0;
+    int error = open_input(job, &root_input) != 0 ? errno : 0;
 
     for (unsigned i = 0; i < plan->n_nodes && error == 0; i++) {
         request.node = i;

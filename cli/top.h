@@ -36,6 +36,7 @@ struct top_job {
     char program[64];
     int is_running;
     uint64_t n_iterations;
+    uint64_t n_back;        ///< how often it has gone back to a checkpoint
     struct top_node *nodes; ///< [n_nodes]
     size_t n_nodes;
 };

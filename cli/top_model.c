@@ -68,6 +68,7 @@ static int read_job(const json_t *object, struct top_job *job)
         .seconds = number_of(object, "seconds"),
         .is_running = json_is_true(json_object_get(object, "running")),
         .n_iterations = count_of(object, "iterations"),
+        .n_back = count_of(object, "went_back"),
         .n_nodes = json_array_size(nodes),
     };
     copy_text(object, "program", job->program, sizeof job->program);
@@ -139,6 +140,15 @@ static void note_all(struct top *top)
     }
 }
 
+// Its nodes are others, which count from 0.
+static void note_back(struct top *top)
+{
+    note(top, "a node was lost: back to iteration %" PRIu64,
+         top->now.n_iterations + 1);
+    free(top->before.nodes);
+    top->before = (struct top_job){0};
+}
+
 double top_last_iteration_s(const struct top *top)
 {
     const uint64_t n = top->now.n_iterations - top->before.n_iterations;
@@ -189,6 +199,9 @@ int top_take(struct top *top, const char *line)
     free(top->before.nodes);
     top->before = top->now;
     top->now = job;
+    if (job.n_back != top->before.n_back && top->before.seconds > 0) {
+        note_back(top);
+    }
     if (top->before.seconds > 0) {
         note_all(top);
         note_iterations(top);

@@ -107,6 +107,31 @@ static void what_happens_is_told_once(void **state)
     top_release(&top);
 }
 
+static void a_run_that_goes_back_is_told_and_its_numbers_begin_anew(
+    void **state)
+{
+    struct top top = {0};
+
+    (void)state;
+    take(&top, LINE(1.0, 40, NODE(0, ", \"moved_in\": 7, \"sent\": 9000")));
+    take(&top, LINE(2.0, 43, NODE(0, ", \"moved_in\": 7, \"sent\": 9900")));
+    take(&top,
+         LINE(3.0, 40,
+              NODE(0, ", \"moved_in\": 0, \"sent\": 100") "], \"went_back\": "
+                                                          "1, \"more\": ["));
+    assert_int_equal(top.n_events, 1);
+    expect_event(&top, 0, "a node was lost: back to iteration 41");
+    assert_int_equal(top_n_moved(&top), 0);
+    expect_about(top_rates(&top, 0).sent, 0);
+    take(&top,
+         LINE(4.0, 41,
+              NODE(0, ", \"moved_in\": 1, \"sent\": 600") "], \"went_back\": "
+                                                          "1, \"more\": ["));
+    expect_about(top_rates(&top, 0).sent, 500);
+    expect_event(&top, 0, "1 thread has moved to n0");
+    top_release(&top);
+}
+
 static void what_is_no_line_changes_nothing(void **state)
 {
     static const char *const lines[] = {"",
@@ -136,6 +161,8 @@ int main(void)
         cmocka_unit_test(shares_are_of_the_threads_time),
         cmocka_unit_test(iterations_have_a_history),
         cmocka_unit_test(what_happens_is_told_once),
+        cmocka_unit_test(
+            a_run_that_goes_back_is_told_and_its_numbers_begin_anew),
         cmocka_unit_test(what_is_no_line_changes_nothing),
     };
 

@@ -101,9 +101,10 @@ static void put_job(FILE *file, const struct job *job, enum watching how,
     json_put_double_field(file, "seconds", job_seconds(job));
     fputs(", ", file);
     json_put_text_field(file, "program", slash == NULL ? path : slash + 1);
-    fprintf(file, ", \"running\": %s, \"iterations\": %" PRIu64,
+    fprintf(file,
+            ", \"running\": %s, \"iterations\": %" PRIu64 ", \"went_back\": %u",
             job->phase == JOB_RUNNING && !is_last ? "true" : "false",
-            losses_n_iterations(job));
+            losses_n_iterations(job), job->recovery.n_back);
     if (is_last) {
         fprintf(file, ", \"exit_code\": %d", job->exit_code);
     }

@@ -386,6 +386,33 @@ static int parse_checkpoint(struct reading *reading, struct options *options)
     return 0;
 }
 
+/** "90s", "5m" or "1h". */
+static int parse_checkpoint_before(struct reading *reading,
+                                   struct options *options)
+{
+    static const char units[] = "smh";
+    static const unsigned seconds[] = {1, 60, 60 * 60};
+    const size_t n = strlen(reading->text);
+    const char *unit = n > 1 ? strchr(units, reading->text[n - 1]) : NULL;
+    char digits[16];
+    struct reading number = {.text = digits};
+
+    snprintf(digits, sizeof digits, "%.*s", (int)n - 1, reading->text);
+    options->checkpoint_before = 0;
+    if (strcmp(reading->text, "none") == 0) {
+        return 1;
+    }
+    if (unit != NULL && n <= sizeof digits &&
+        reading_unsigned(&number, 1, DAY_S / seconds[unit - units],
+                         &options->checkpoint_before)) {
+        options->checkpoint_before *= seconds[unit - units];
+        return 1;
+    }
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, or a time up to a day, as 90s, 5m or 1h");
+    return 0;
+}
+
 static int parse_web(struct reading *reading, struct options *options)
 {
     snprintf(reading->allowed, sizeof reading->allowed, "%s",

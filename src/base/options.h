@@ -84,7 +84,10 @@ struct options {
         unsigned seconds;  ///< from one to the next; 0: iterations count
         unsigned iterations;
     } checkpoint;
-    char restart[1024]; ///< "none": none
+    unsigned checkpoint_before; ///< seconds before the time limit; 0: none
+    char restart[1024];         ///< "none": none
+    unsigned recover;           ///< tries from one checkpoint; 0: none
+    char spare[4096];           ///< "none": none
     int race_check;
     int strict;
     int tag_output;

@@ -226,6 +226,8 @@ static enum bootstrap_event take_event(struct bootstrap *bootstrap,
     switch (kind) {
     case BOOT_STATUS:
         return BOOTSTRAP_STATUS;
+    case BOOT_SAVE:
+        return BOOTSTRAP_SAVE;
     case BOOT_LIFE:
         bootstrap->n_launcher_beats = wire_get_boot_number(&reader).number;
         return BOOTSTRAP_LIFE;

@@ -39,7 +39,7 @@
 
 /** Raised with every change of net/messages.def or boot_frames.def, of whose rows the checksum
  * behind it is: tools/check_wire_version.py says the next line. */
-#define WIRE_VERSION 34u // rows 27b57972c344
+#define WIRE_VERSION 35u // rows bfbd5030d312
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -176,6 +176,7 @@ enum bootstrap_event {
     BOOTSTRAP_STOP,    ///< end now: something has gone wrong
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
+    BOOTSTRAP_SAVE,   ///< make a checkpoint
     BOOTSTRAP_SHOW,   ///< is_to_show has changed
     BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_take_change()

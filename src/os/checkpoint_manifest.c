@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_LINE "Teamster checkpoint 1\n"
+#define FIRST_LINE "Teamster checkpoint 2\n"
 #define MANIFEST_MAX (1u << 20)
 #define WHOLE_KEPT 2u
 
@@ -33,8 +33,8 @@ static const struct {
     FIELD("stack", stack_size),      FIELD("max-threads", max_threads),
     FIELD("space", space),           FIELD("told", n_told),
     FIELD("prepared", prepared),     FIELD("calls", n_calls),
-    FIELD("iteration", iteration),   FIELD("threads", n_threads),
-    FIELD("pages", n_pages),
+    FIELD("iteration", iteration),   FIELD("ended", n_ended),
+    FIELD("threads", n_threads),     FIELD("pages", n_pages),
 #undef FIELD
 };
 

@@ -24,10 +24,11 @@ struct checkpoint_manifest {
     uint64_t stack_size; ///< and what else must be as then
     uint64_t max_threads;
     uint64_t space;
-    uint64_t n_told;   ///< nodes, as main() was told while it prepared
-    uint64_t prepared; ///< what main() did until it waited: a checksum ...
-    uint64_t n_calls;  ///< ... and so many calls
-    uint64_t iteration;
+    uint64_t n_told;    ///< nodes, as main() was told while it prepared
+    uint64_t prepared;  ///< what main() did until it waited: a checksum ...
+    uint64_t n_calls;   ///< ... and so many calls
+    uint64_t iteration; ///< in barriers that each thread has passed
+    uint64_t n_ended;   ///< iterations, for people
     uint64_t n_threads;
     uint64_t n_pages;
     unsigned n_nodes; ///< files

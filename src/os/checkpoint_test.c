@@ -64,7 +64,8 @@ static struct checkpoint_manifest *make_generation(uint64_t generation)
     manifest->generation = generation;
     strcpy(manifest->version, "1.2.3");
     strcpy(manifest->build_id, "abcdef");
-    manifest->iteration = 40;
+    manifest->iteration = 80;
+    manifest->n_ended = 40;
     manifest->n_nodes = 3;
     manifest->canary = UINT64_MAX;
     checkpoint_set_arguments(manifest, words);

@@ -17,7 +17,9 @@
 //             by all -> CONFIRM; one could not: -> IDLE, with a warning
 //   CONFIRM   the root's clerk writes the manifest; threads go on -> IDLE
 //
-// Whatever fails, the checkpoint before is there, and the run goes on.
+// Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
+// (checkpoint_ask) is due at once, where the next iteration ends; who asks is told what has come
+// of it.
 //
 // C1 In WRITE no thread of the program runs or is on its way, and no message is.
 // C2 All threads of a checkpoint have ended the same number of iterations.
@@ -120,7 +122,10 @@ static void give_up(struct node *node, const char *why)
     struct checkpoint *checkpoint = &node->checkpoint;
     uint64_t next_ns;
 
-    if (strcmp(why, checkpoint->told) != 0) { // it may stay so
+    if (checkpoint->is_asked) { // who asks says it
+        checkpoint->is_asked = 0;
+        cut_marks_tell_saved(node, 0, 0, why);
+    } else if (strcmp(why, checkpoint->told) != 0) { // it may stay so
         snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
         log_warning("no checkpoint: %s", why);
     }
@@ -136,7 +141,7 @@ static void begin(struct node *node)
 
     checkpoint->cut++;
     gather(node,
-           node->options.checkpoint.iterations > 0
+           node->options.checkpoint.iterations > 0 && !checkpoint->is_asked
                ? checkpoint->iteration + node->options.checkpoint.iterations
                : 0);
 }
@@ -178,6 +183,9 @@ static void write_all(struct node *node)
 
     checkpoint->step = CUT_WRITE;
     checkpoint->iteration = checkpoint->answers.most; // C2
+    checkpoint->n_ended =
+        checkpoint->answers.n_ended +
+        (checkpoint->restored != NULL ? checkpoint->restored->n_ended : 0);
     checkpoint->generation = checkpoint->next_generation++;
     checkpoint->n_written = 0;
     checkpoint->is_confirmed = 0;
@@ -261,6 +269,8 @@ static tm_status receive_state(struct node *node, const struct message *message)
         state->passed > answers->passed ? state->passed : answers->passed;
     answers->sent += state->sent;
     answers->received += state->received;
+    answers->n_ended =
+        state->n_ended > answers->n_ended ? state->n_ended : answers->n_ended;
     if (message->body_size > 0) {
         snprintf(answers->why, sizeof answers->why, "%.*s",
                  (int)message->body_size, (const char *)message->body);
@@ -370,12 +380,43 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    checkpoint->is_asked = 0;
+    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended, "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
               " threads, %" PRIu64 " bytes",
-              checkpoint->generation, checkpoint->iteration,
+              checkpoint->generation, checkpoint->n_ended,
               checkpoint->manifest->n_threads,
               checkpoint_bytes(checkpoint->manifest));
     rest(node);
+}
+
+void checkpoint_ask(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (node->self != 0 || !is_wanted(node)) {
+        return; // the launcher knows, and does not ask
+    }
+    checkpoint->is_asked = 1;
+    checkpoint->wanted_ns = clock_now_ns();
+    if (checkpoint->step == CUT_IDLE) {
+        checkpoint->due_ns = 0;
+    } else if (checkpoint->step == CUT_GATHER && checkpoint->held_ns == 0) {
+        checkpoint->cut++; // as roster_changed()
+        gather(node, 0);
+    }
+}
+
+// It cannot begin: main() does not wait, nodes come or go. That may last.
+static void await_begin(struct node *node)
+{
+    const struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (checkpoint->is_asked &&
+        clock_now_ns() - checkpoint->wanted_ns > GATHER_MAX_NS) {
+        give_up(node, "there are no threads that main() waits for "
+                      "(tm_thread_join)");
+    }
 }
 
 int checkpoint_is_busy(const struct node *node)
@@ -391,9 +432,12 @@ static int lead(struct node *node)
 
     switch (checkpoint->step) {
     case CUT_IDLE:
-        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node) &&
-            may_begin(node)) {
-            begin(node);
+        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node)) {
+            if (may_begin(node)) {
+                begin(node);
+            } else {
+                await_begin(node);
+            }
         }
         return 0;
     case CUT_GATHER:
@@ -562,6 +606,16 @@ static struct checkpoint_manifest *new_manifest(struct node *node)
     return manifest;
 }
 
+static void tell_where(const struct checkpoint_option *option)
+{
+    log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
+              "but not what main(), libraries and files have "
+              "(docs/checkpoints.md)",
+              option->folder,
+              option->seconds > 0 ? option->seconds : option->iterations,
+              option->seconds > 0 ? "s" : "iterations");
+}
+
 static void start_checkpoint(struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
@@ -572,20 +626,21 @@ static void start_checkpoint(struct node *node)
         return;
     }
     why = checkpoint_open_folder(option->folder);
-    why = why == NULL ? checkpoint_claim(option->folder) : why;
+    if (why == NULL && node->cut_marks.token[0] == '\0') {
+        why = checkpoint_claim(option->folder); // else the launcher has
+    }
     if (why != NULL) {
         log_fatal(EXIT_OUTPUT, "checkpoints cannot be written to %s: %s",
                   option->folder, why);
     }
-    log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
-              "but not what main(), libraries and files have "
-              "(docs/checkpoints.md)",
-              option->folder,
-              option->seconds > 0 ? option->seconds : option->iterations,
-              option->seconds > 0 ? "s" : "iterations");
+    if (node->cut_marks.first == 0) {
+        tell_where(option);
+    }
     checkpoint->manifest = new_manifest(node);
-    checkpoint->next_generation = newest(option->folder) + 1;
-    if (checkpoint->next_generation > 1 &&
+    checkpoint->next_generation = node->cut_marks.first > 0
+                                      ? node->cut_marks.first
+                                      : newest(option->folder) + 1;
+    if (node->cut_marks.first == 0 && checkpoint->next_generation > 1 &&
         strcmp(node->options.restart, option->folder) != 0) {
         log_warning(
             "%s has checkpoints of an earlier run, which go when two of "

@@ -29,6 +29,8 @@ struct cut_round {
     uint64_t passed;
     uint64_t sent;
     uint64_t received;
+    uint64_t
+        n_ended; ///< iterations, as the node knows that has taken part in most
     char why[128]; ///< no checkpoint can be made; "": it can
 };
 
@@ -47,6 +49,8 @@ struct checkpoint {
     // the root's
     enum cut_step step;
     uint64_t due_ns;
+    int is_asked;       ///< somebody wants one now, and is to be answered
+    uint64_t wanted_ns; ///< since when
     uint64_t asked_ns;
     uint64_t held_ns; ///< since when some are held; 0: none, as far as is known
     uint32_t round;
@@ -58,7 +62,9 @@ struct checkpoint {
     int is_confirmed; ///< by the clerk: it is a checkpoint, or `why` says why not
     struct page_count owned; ///< pages written ...
     struct page_count known; ///< ... and those that there are
-    uint64_t iteration;      ///< of the latest one
+    uint64_t
+        iteration; ///< of the latest one, in barriers that its threads have passed
+    uint64_t n_ended; ///< of that: iterations, for people
     uint64_t next_generation;
     char why[CHECKPOINT_PATH_MAX + 160]; ///< it failed; "": it has not
     char told[CHECKPOINT_PATH_MAX + 160];
@@ -88,6 +94,9 @@ void checkpoint_fix_folders(struct options *options);
 
 /** Are threads held, so that nodes must not come or go? Under the node lock. */
 int checkpoint_is_busy(const struct node *node);
+
+/** On the root: the launcher wants one, now; it is told what comes of it. Under the node lock. */
+void checkpoint_ask(struct node *node);
 
 // ---- checkpoint_clerk.c, a thread of the node's own that reads and writes files
 

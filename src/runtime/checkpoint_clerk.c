@@ -287,6 +287,7 @@ static void write_part(struct node *node)
     const char *why = NULL;
 
     ensure_memory(writing != NULL);
+    cut_marks_write(node, node->checkpoint.generation);
     gather(node, writing);
     if (node->self == 0) {
         why = open_generation(node);
@@ -315,6 +316,7 @@ static void fill_manifest(struct node *node)
     manifest->generation = checkpoint->generation;
     manifest->time_s = (uint64_t)time(NULL); // for people
     manifest->iteration = checkpoint->iteration;
+    manifest->n_ended = checkpoint->n_ended;
     manifest->n_threads = sync_n_alive(node->sync) - 1;
     manifest->n_pages = checkpoint->owned.n;
     manifest->n_nodes = node->port.roster.n_live;

@@ -114,6 +114,7 @@ void hold_answer(struct node *node, uint32_t round)
         .least = UINT64_MAX,
         .sent = node->n_sent,
         .received = node->n_received,
+        .n_ended = node->iteration.n_ended,
     };
     for (unsigned slot = 1; slot <= node->options.max_threads; slot++) {
         if (thread_at(node, slot) != NULL) {

@@ -105,7 +105,10 @@ void restore_choose(struct node *node)
     }
     manifest = calloc(1, sizeof *manifest);
     ensure_memory(manifest != NULL);
-    why = checkpoint_choose(options->restart, manifest, tell_torn, node);
+    why =
+        node->cut_marks.from > 0 // whose files the launcher has looked at
+            ? checkpoint_load(options->restart, node->cut_marks.from, manifest)
+            : checkpoint_choose(options->restart, manifest, tell_torn, node);
     if (why != NULL) {
         log_fatal(EXIT_CONFIG, "--restart=%s: %s", options->restart, why);
     }
@@ -457,9 +460,22 @@ static void take_part(struct node *node, unsigned file,
     node_leave(node);
 }
 
-void restore_all(struct node *node)
+// Of a run that goes back by itself the launcher has said it.
+static void tell_restored(const struct node *node, uint64_t began_ns)
 {
     const struct checkpoint_manifest *manifest = node->checkpoint.restored;
+
+    if (node->cut_marks.from == 0) {
+        log_error("goes on from checkpoint %" PRIu64 ": iteration %" PRIu64
+                  ", %" PRIu64 " threads, %.1f MB; read in %.1f s",
+                  manifest->generation, manifest->n_ended, manifest->n_threads,
+                  (double)checkpoint_bytes(manifest) * 1e-6,
+                  (double)(clock_now_ns() - began_ns) * 1e-9);
+    }
+}
+
+void restore_all(struct node *node)
+{
     const uint64_t began_ns = clock_now_ns();
 
     compare_preparation(node);
@@ -470,11 +486,7 @@ void restore_all(struct node *node)
     read_files(node, take_object);
     read_files(node, take_part);
     node->prepared.is_repeated = 0;
-    log_error("goes on from checkpoint %" PRIu64 ": iteration %" PRIu64
-              ", %" PRIu64 " threads, %.1f MB; read in %.1f s",
-              manifest->generation, manifest->iteration, manifest->n_threads,
-              (double)checkpoint_bytes(manifest) * 1e-6,
-              (double)(clock_now_ns() - began_ns) * 1e-9);
+    tell_restored(node, began_ns);
     read_file(node, 0, take_list);
     read_files(node, take_thread);
 }

@@ -24,6 +24,7 @@
 #include "runtime/attendance.h"
 #include "runtime/checkpoint.h"
 #include "runtime/cluster_capacity.h"
+#include "runtime/cut_marks.h"
 #include "runtime/deadlock.h"
 #include "runtime/error_report.h"
 #include "runtime/iteration.h"
@@ -111,6 +112,7 @@ struct node {
         *unchanged; ///< the program; NULL: it was written for Teamster
     struct prepared prepared; ///< main(), until it waits
     struct checkpoint checkpoint;
+    struct cut_marks cut_marks;
     uint64_t
         layout_hash; ///< of the mappings and build-ids of the program and its libraries
     struct deadlock deadlock;

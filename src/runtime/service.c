@@ -69,6 +69,11 @@ static void follow_launcher(struct node *node)
         log_error("node %u: %llu barriers passed", node->self,
                   (unsigned long long)sync_n_barriers(node->sync));
         break;
+    case BOOTSTRAP_SAVE:
+        node_enter_serving(node);
+        checkpoint_ask(node);
+        node_leave(node);
+        break;
     case BOOTSTRAP_SHOW:
         node_enter_serving(node);
         showing_set(node, node->bootstrap.is_to_show);

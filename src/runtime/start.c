@@ -620,6 +620,7 @@ static tm_status start_node(const struct tm_program *program,
     read_settings(node);
     node->layout_hash = own->layout_hash ^ image_objects(); // as new_card()
     checkpoint_fix_folders(&node->options);
+    cut_marks_read(node);
     restore_choose(node);
     open_memory(node, program);
     note_blocks(node, unchanged);

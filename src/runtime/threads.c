@@ -299,6 +299,9 @@ static tm_status await_end(struct node *node, uint64_t number, void **result)
     struct wait wait;
     tm_status status;
 
+    if (is_main) {
+        cut_marks_prepared(node);
+    }
     if (is_main && node->prepared.is_repeated) {
         node_enter(node);
         sync_thread_launch(node->sync, 0); // while none starts

@@ -115,11 +115,12 @@ def environment(variables=None, others=()):
 
 
 class Job:
-    """One run. `command` begins behind `teamster run`."""
+    """One run. `command` begins behind `teamster run`; the words of `through` stand in front
+    of all."""
 
-    def __init__(self, teamster, command, variables=None):
+    def __init__(self, teamster, command, variables=None, through=()):
         self.variables = dict(variables or {})
-        self.command = [teamster, "run", "--tag-output", *map(str, command)]
+        self.command = [*through, teamster, "run", "--tag-output", *map(str, command)]
         self.marker = "TM_TEST_MARKER=" + uuid.uuid4().hex
         self.shared_memory = set(os.listdir("/dev/shm"))
         name, value = self.marker.split("=")

@@ -5,9 +5,11 @@
  * threads' own, stacks of various depths, threads that have ended and others that come late.
  * Its one number at the end is the same however often it was ended and went on.
  *
- *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [MISTAKE]
+ *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-o] [-c I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
+ * -o  each thread writes a line in each, and main() two, and what it reads
+ * -c  thread 0 kills its process in iteration I, whenever it comes there
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
  *   held    a mutex is held at the iteration's end
@@ -17,6 +19,7 @@
  *   other   main() does something else each time
  *   bound   bytes are bound to a lock
  */
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -33,6 +36,8 @@ static TM_SHARED struct {
     unsigned n_threads;
     unsigned n_iterations;
     unsigned pause_us;
+    int is_talking;
+    unsigned crash_at;
     uint64_t seed;
     char mistake[8];
     uint64_t *table;    // a block of several pages, of all threads
@@ -219,6 +224,12 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
     if (me == 0 && iteration % 7 == 3) {
         have_late_ones(iteration);
     }
+    if (job.is_talking) {
+        printf("thread %u: iteration %u\n", me, iteration);
+    }
+    if (me == 0 && job.crash_at > 0 && iteration == job.crash_at) {
+        raise(SIGKILL);
+    }
     rest_a_while();
 }
 
@@ -268,8 +279,9 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:")) != -1) {
-        const unsigned value = (unsigned)strtoul(optarg, NULL, 10);
+    while ((letter = getopt(argc, argv, "t:i:s:p:oc:")) != -1) {
+        const unsigned value =
+            optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
         switch (letter) {
         case 't':
@@ -280,6 +292,12 @@ static void read_words(int argc, char **argv)
             break;
         case 's':
             job.seed = value;
+            break;
+        case 'o':
+            job.is_talking = 1;
+            break;
+        case 'c':
+            job.crash_at = value;
             break;
         default:
             job.pause_us = value;
@@ -319,6 +337,17 @@ static void prepare(void)
     }
 }
 
+static void talk(void)
+{
+    char line[200];
+
+    printf("main() prepares\n");
+    fprintf(stderr, "main() complains\n");
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        printf("main() reads %s", line);
+    }
+}
+
 static uint64_t sum_up(void)
 {
     uint64_t sum = job.total + job.n_once + job.turn;
@@ -348,6 +377,9 @@ int main(int argc, char **argv)
     read_words(argc, argv);
     snprintf(title, sizeof title, "%u threads, %u iterations", job.n_threads,
              job.n_iterations);
+    if (job.is_talking) {
+        talk();
+    }
     prepare();
     rounds++;
     if (strcmp(job.mistake, "aside") == 0) {

@@ -344,23 +344,84 @@ class Checkpoints:
         if self.result(output) != right:
             raise jobs.Failure(output)
 
+    def ask(self, job, command, *words):
+        """The job, by a command of Teamster's."""
+        return subprocess.run(
+            [self.path("cli", "teamster"), command, str(job.process.pid), *words],
+            env={**os.environ, **self.variables}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=jobs.DEADLINE_S, check=False)
+
+    def one_is_made_when_asked(self):
+        """By a command, which waits for it, and by a signal; then it is gone on from."""
+        program = self.program("resumed", "-t", 4, "-i", 300, "-p", 2000)
+        right = self.result(self.expect(1, program))
+        for every in ("100000", "3600s"):
+            before = max(self.generations(), default=0)
+            job = self.start(3, program,
+                             f"--checkpoint={self.folder},every={every}")
+            job.await_line("checkpoints go to")
+            for number in (before + 1, before + 2):
+                done = self.ask(job, "checkpoint")
+                if (done.returncode != 0 or
+                        f"checkpoint {number} is whole: iteration " not in done.stdout
+                        or self.generations()[-1] != number):
+                    job.fail(f"{done.returncode}: {done.stdout}", job.kill_all())
+            job.process.send_signal(signal.SIGUSR2)
+            job.await_line(f"teamster run: checkpoint {before + 3} is whole")
+            self.kill(job)
+            output = self.expect(2, (), f"--restart={self.folder}")
+            if self.result(output) != right:
+                raise jobs.Failure(output)
+
+    def who_asks_for_one_that_cannot_be_is_told(self):
+        for words, mistake, code, text in (
+                ((), (), 78, "the run has no --checkpoint=DIR"),
+                ((f"--checkpoint={self.folder},every=3600s",), ("held",), 73,
+                 "a mutex is held"),
+                ((f"--checkpoint={self.folder},every=3600s",), ("on",), 73,
+                 "main() has called tm_thread_join()")):
+            program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000,
+                                   *mistake)
+            job = self.start(2, program, *words)
+            told = "no checkpoint: " + text
+
+            def is_told():  # at some ends of an iteration nothing is wrong
+                done = self.ask(job, "checkpoint")
+                return (told in done.stdout and done.returncode == code)
+
+            def is_said():
+                job.process.send_signal(signal.SIGUSR2)
+                return job.n_told("teamster run: " + re.escape(told)) > 0
+
+            if not jobs.wait_until(is_told) or not jobs.wait_until(is_said):
+                job.fail(text, job.kill_all())
+            job.kill_all()
+
+    def one_is_made_before_the_time_limit(self):
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
+        words = (f"--checkpoint={self.folder},every=3600s", "--checkpoint-before=1h")
+        self.variables["SLURM_JOB_END_TIME"] = str(int(time.time()) + 3600 + 2)
+        job = self.start(2, program, *words)
+        job.await_line("teamster run: checkpoint 1 is whole")
+        self.kill(job)
+        del self.variables["SLURM_JOB_END_TIME"]
+        job = self.start(2, program, *words)
+        job.await_line("no time limit is known")
+        job.kill_all()
+        self.refused(USAGE, "allowed: none, or a time up to a day", 2, program,
+                     f"--checkpoint={self.folder}", "--checkpoint-before=5")
+        self.refused(USAGE, "needs --checkpoint=DIR", 2, program,
+                     "--checkpoint-before=5m")
+
     def nodes_may_come_and_go_before(self):
         program = self.program("resumed", "-t", 6, "-i", 300, "-p", 2000)
         right = self.result(self.expect(1, program))
         job = self.start(3, program,
                          f"--checkpoint={self.folder},every=2")
-        teamster = self.path("cli", "teamster")
-
-        def ask(*words):
-            return subprocess.run(
-                [teamster, words[0], str(job.process.pid), *words[1:]],
-                env={**os.environ, **self.variables}, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=jobs.DEADLINE_S, check=False)
-
         jobs.wait_until(lambda: self.generations())
         for words in (("add",), ("remove", "1"), ("add",), ("remove", "2")):
-            done = ask(*words)
+            done = self.ask(job, *words)
             if done.returncode != 0:
                 job.fail(f"{words}: {done.stdout}", job.kill_all())
         before = max(self.generations())

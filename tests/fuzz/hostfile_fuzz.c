@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     fclose(file);
     memset(error, 0, sizeof error);
-    if (hosts_parse_list(list, &hosts, error, sizeof error) == TM_OK) {
+    if (hosts_parse_list(list, "--hosts", &hosts, error, sizeof error) ==
+        TM_OK) {
         check_hosts(&hosts);
     } else {
         check_error(error, sizeof error);

@@ -45,8 +45,8 @@ def complaints_about_table(source, build):
             yield f"there is no method {name}"
 
 
-# By which the program gives deadlines; what a reader is told.
-MAY_BE_SET = ("// the program's clock", "// for people")
+# By which the program, or a batch system, gives deadlines; what a reader is told.
+MAY_BE_SET = ("// the program's clock", "// the batch system's clock", "// for people")
 
 
 def complaints_about_clocks(source):

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// --recover: a run that has lost a node, a host or its root goes back to its newest
+// checkpoint, by itself. It is as if everything had been killed and somebody had typed
+// --restart; the launcher, its output, its control socket, its page and who watches it stay.
+//
+//   what has ended the run is a loss     is_loss: what gives 75. A fault of the program
+//                                        (128 + n), or too little memory (71), would come
+//                                        again
+//   the checkpoint                       the newest whose files are whole
+//   hosts that are lost                  a spare takes the place of each, or it is left out
+//   all processes and agents are ended   take_down
+//   agents and nodes are started anew    with another key, by launch.c
+//
+// R1  No process of before writes into a checkpoint that is used later: those that can be
+//     reached have ended, and one that cannot has other numbers of generations than those
+//     that count. The numbers of each beginning are in another thousand, and what there is
+//     between them and the one that it went back to is removed.
+// R2  From one checkpoint it is tried n_most times at most.
+// R3  Nodes of before are not heard by nodes of now, nor the other way round: the key is
+//     another, and so are the sockets; agents end their nodes when they are let go.
+#include "recovery.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "base/vector.h"
+#include "job.h"
+#include "os/checkpoint_manifest.h"
+
+#define THOUSAND 1000u
+
+// ---- the beginning
+
+/** What nodes are told: see runtime/cut_marks.c. */
+static void tell_nodes(const struct recovery *recovery, const char *restart)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%s %" PRIu64 " %" PRIu64, recovery->out.token,
+             recovery->first, recovery->back.generation);
+    setenv("TEAMSTER_RECOVERY", text, 1);
+    setenv("TEAMSTER_RESTART",
+           recovery->back.generation > 0 ? recovery->folder : restart, 1);
+}
+
+/** The highest number of a generation there; 0: there is none. */
+static uint64_t newest_in(const char *folder)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+    const uint64_t newest = n > 0 ? generations[0] : 0;
+
+    free(generations);
+    return newest;
+}
+
+static int make_token(struct recovery *recovery)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof number, 0) != sizeof number) {
+        return -1;
+    }
+    snprintf(recovery->out.token, sizeof recovery->out.token, "%016" PRIx64,
+             number);
+    memcpy(recovery->err.token, recovery->out.token,
+           sizeof recovery->err.token);
+    return 0;
+}
+
+int recovery_open(struct job *job)
+{
+    struct recovery *recovery = &job->recovery;
+    const char *why;
+
+    unsetenv("TEAMSTER_RECOVERY"); // of a run around this one
+    if (job->plan->n_recoveries == 0) {
+        return 0;
+    }
+    why = checkpoint_open_folder(job->plan->checkpoints);
+    why = why == NULL ? checkpoint_claim(job->plan->checkpoints) : why;
+    if (why != NULL || make_token(recovery) != 0) {
+        job_say(job, "checkpoints cannot be written to %s: %s",
+                job->plan->checkpoints, why != NULL ? why : strerror(errno));
+        return EXIT_OUTPUT;
+    }
+    recovery->folder = job->plan->checkpoints;
+    recovery->before = newest_in(recovery->folder);
+    recovery->n_most = job->plan->n_recoveries;
+    recovery->began_ns = job->start_ns;
+    recovery->err.never = "teamster: "; // what nodes tell now is not of then
+    input_keep(&job->input);
+    tell_nodes(recovery, job->plan->restart);
+    return 0;
+}
+
+// ---- the end
+
+void recovery_release(struct job *job)
+{
+    seen_release(&job->recovery.out);
+    seen_release(&job->recovery.err);
+    hosts_release(&job->recovery.hosts);
+    free(job->recovery.plan);
+}
+
+// ---- what is left
+
+/** Is a host of no use any more, or one of its nodes though its agent answers? */
+static int is_host_lost(const struct job *job, unsigned index)
+{
+    const struct remote_host *host = &job->remote.hosts[index];
+
+    if (host->is_lost || !host->has_hello || host->why[0] != '\0') {
+        return 1;
+    }
+    for (unsigned i = 0; i < host->n_nodes; i++) {
+        if (host->nodes[i].what[0] != '\0') {
+            return 1; // it cannot start them
+        }
+    }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        const struct node *node = &job->nodes[i];
+
+        if (node->host == index + 1 && node->is_lost && node->is_silent) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static unsigned count_lost(const struct job *job)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        n += is_host_lost(job, i) != 0;
+    }
+    return n;
+}
+
+static int is_loss(const struct job *job)
+{
+    return job->exit_code == EXIT_NODE_LOST ||
+           (job->exit_code == EXIT_UNREACHABLE && job->recovery.n_back > 0 &&
+            count_lost(job) > 0);
+}
+
+/** Those of the nodes that were there, and may be again, with the host that each was on.
+ * @param[out] hosts  [TM_MAX_NODES] @param[out] on  [TM_MAX_NODES] 0: this machine
+ * @return how many */
+static unsigned list_members(const struct job *job, struct host *hosts,
+                             uint16_t *on)
+{
+    const unsigned n_nodes = job->n_started > job->plan->n_nodes
+                                 ? job->n_started
+                                 : job->plan->n_nodes;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < n_nodes; i++) {
+        const struct node *node = &job->nodes[i];
+        const int has_host = i < job->plan->n_nodes && job->plan->hosts != NULL;
+
+        if (node->is_guest || node->is_leaving) {
+            continue;
+        }
+        on[n] = node->host;
+        hosts[n] = has_host ? job->plan->hosts[i] : (struct host){.share = 1};
+        if (!has_host) {
+            snprintf(hosts[n].name, sizeof hosts[n].name, "%s",
+                     node->host > 0 ? job->remote.hosts[node->host - 1].name
+                                    : "localhost");
+        }
+        n++;
+    }
+    return n;
+}
+
+static const struct host *next_spare(struct job *job)
+{
+    const struct hosts *spares = job->plan->spares;
+
+    return job->recovery.n_spares < spares->n
+               ? &spares->all[job->recovery.n_spares++]
+               : NULL;
+}
+
+static void keep_host(struct hosts *hosts, const struct host *host)
+{
+    vector_reserve(hosts->all, hosts->n_room, hosts->n + 1);
+    hosts->all[hosts->n] = *host;
+    hosts->all[hosts->n++].label[0] = '\0';
+}
+
+/** Where nodes are to be from now on: as before, with spares instead of what is lost.
+ * @param[out] text  [size] who has taken whose place */
+static void place_nodes(struct job *job, const uint8_t *is_lost,
+                        struct hosts *hosts, char *text, size_t size)
+{
+    static struct host members[TM_MAX_NODES];
+    uint16_t on[TM_MAX_NODES];
+    const unsigned n = list_members(job, members, on);
+    const struct host *spare;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        if (!is_lost[on[i]]) {
+            keep_host(hosts, &members[i]);
+        } else if ((spare = next_spare(job)) != NULL) {
+            keep_host(hosts, spare);
+            used += (size_t)snprintf(text + used, used < size ? size - used : 0,
+                                     "; %s in place of %s", spare->name,
+                                     members[i].name);
+            used = used < size ? used : size;
+        }
+    }
+    if (hosts->n == 0) { // one that has come back, perhaps
+        for (unsigned i = 0; i < n; i++) {
+            keep_host(hosts, &members[i]);
+        }
+    }
+    if (hosts->n < n && used < size) {
+        snprintf(text + used, size - used, "; %u node%s instead of %u",
+                 hosts->n, hosts->n == 1 ? "" : "s", n);
+    }
+    if (hosts->n != n) {
+        unsetenv("TEAMSTER_COUNTS"); // for that many nodes
+    }
+    hosts_label(hosts);
+}
+
+// ---- the checkpoint
+
+/** The number that begins the next thousand. */
+static uint64_t next_thousand(const char *folder)
+{
+    return (newest_in(folder) / THOUSAND + 1) * THOUSAND;
+}
+
+/** R1: what processes of before have written meanwhile goes. */
+static void remove_outdated(const struct recovery *recovery)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(recovery->folder, &generations);
+
+    for (size_t i = 0; i < n; i++) {
+        if (generations[i] > recovery->before &&
+            generations[i] > recovery->back.generation &&
+            generations[i] < recovery->first) {
+            checkpoint_remove(recovery->folder, generations[i]);
+        }
+    }
+    free(generations);
+    checkpoint_tidy(recovery->folder);
+}
+
+static void tell_torn(void *owner, uint64_t generation, const char *why)
+{
+    struct job *job = owner;
+
+    job_say(job, "%s: generation %" PRIu64 " cannot be used: %s",
+            job->recovery.folder, generation, why);
+}
+
+/** The clock when a checkpoint was made that has not been heard of; the manifest has the second
+ * only. @param least  it was not before */
+static uint64_t clock_at(uint64_t time_s, uint64_t least)
+{
+    const uint64_t now_ns = clock_now_ns();
+    const time_t now_s = time(NULL); // for people
+    const uint64_t ago_ns =
+        now_s > (time_t)time_s
+            ? (uint64_t)(now_s - (time_t)time_s) * UINT64_C(1000000000)
+            : 0;
+
+    return now_ns > least && ago_ns < now_ns - least ? now_ns - ago_ns : least;
+}
+
+/** What there is to go back to; nothing: the beginning. */
+static struct saved choose(struct job *job)
+{
+    const struct recovery *recovery = &job->recovery;
+    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
+    struct saved found = {.at_ns = recovery->began_ns};
+
+    ensure_memory(manifest != NULL);
+    if (recovery->n_back > 0) {
+        remove_outdated(recovery);
+    }
+    if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
+        manifest->generation > recovery->before) {
+        found = (struct saved){
+            .generation = manifest->generation,
+            .iteration = manifest->n_ended,
+            .at_ns =
+                manifest->generation == recovery->saved.generation
+                    ? recovery->saved.at_ns
+                    : clock_at(manifest->time_s, recovery->saved.at_ns > 0
+                                                     ? recovery->saved.at_ns
+                                                     : recovery->began_ns)};
+    }
+    free(manifest);
+    return found;
+}
+
+// ---- the end of what was, the beginning of what comes
+
+/** Nobody and nothing of the nodes is left. @param[out] is_lost  [1 + hosts] which hosts are
+ * of no use any more */
+static void take_down(struct job *job, uint8_t *is_lost)
+{
+    job_kill(job);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        stream_forget(&node->out);
+        stream_forget(&node->err);
+        link_close(&node->link);
+    }
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        is_lost[1 + i] = is_host_lost(job, i) != 0;
+    }
+    remote_finish(job);
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        is_lost[1 + i] |= job->remote.hosts[i].is_lost != 0;
+    }
+    if (losses_was_away(job)) { // it is not their fault
+        memset(is_lost, 0, 1 + job->remote.n);
+    }
+    input_close(&job->input);
+    keeper_clear(&job->keeper, job->web_pid);
+}
+
+/** What is known of nodes, and of the run that they were in, is forgotten. */
+static void forget_nodes(struct job *job)
+{
+    control_answer_askers(&job->control, EXIT_NODE_LOST,
+                          "the job goes back to a checkpoint; try again");
+    sink_end_line(&job->out);
+    sink_end_line(job->err);
+    shown_release(job);
+    buffer_release(&job->findings.text);
+    job->findings = (struct report_findings){0};
+    remote_release(job);
+    memset(job->nodes, 0, TM_MAX_NODES * sizeof *job->nodes);
+    job->shown = (struct shown){0};
+    job->remote = (struct remote){0};
+    job->key = NULL;
+    job->phase = JOB_JOINING;
+    job->exit_code = 0;
+    job->is_consequence = 0;
+    job->has_guest = 0;
+    job->n_changes = 0;
+    job->n_started = 0;
+    job->n_alive = 0;
+    job->n_cards = 0;
+    job->n_ready = 0;
+    job->n_threads_lost = 0;
+    job->deadline_ns = 0;
+    job->guest_due_ns = 0;
+    job->ended_ns = 0;
+    job->stop_step = 0;
+    job->away_s = 0;
+    progress_begin_again(job);
+}
+
+static void set_plan(struct job *job, const struct hosts *hosts)
+{
+    struct recovery *recovery = &job->recovery;
+    struct launch_plan *plan = malloc(sizeof *plan);
+    const int has_hosts = job->plan->hosts != NULL || job->remote.n > 0;
+
+    ensure_memory(plan != NULL);
+    *plan = *job->plan;
+    plan->n_nodes = hosts->n;
+    plan->hosts = has_hosts ? hosts->all : NULL;
+    plan->is_spread = 0;
+    for (unsigned i = 0; i < hosts->n; i++) {
+        plan->is_spread |= (plan->hosts_are_others || job->remote.n > 0) &&
+                           !host_is_local(hosts->all[i].name);
+    }
+    job->uses_tcp = plan->is_spread;
+    job->n_nodes = plan->n_nodes;
+    job->plan = plan;
+    free(recovery->plan);
+    recovery->plan = plan;
+    hosts_release(&recovery->hosts);
+    recovery->hosts = *hosts;
+}
+
+static void tell_back(struct job *job, const struct saved *back,
+                      const char *places)
+{
+    const uint64_t n_ended = losses_n_iterations(job);
+    const uint64_t farthest = job->recovery.farthest;
+    const uint64_t under_way = (n_ended > farthest ? n_ended : farthest) + 1;
+    const uint64_t lost_ns =
+        job->lost_ns > back->at_ns ? job->lost_ns - back->at_ns : 0;
+    const double lost_s = (double)lost_ns * 1e-9;
+
+    if (back->generation == 0) {
+        job_say(job,
+                "nothing was saved yet: back to the beginning, %.1f s "
+                "lost%s",
+                lost_s, places);
+    } else {
+        job_say(job,
+                "back to iteration %" PRIu64 " of %" PRIu64 ", %.1f s lost%s",
+                back->iteration + 1,
+                under_way > back->iteration ? under_way : back->iteration + 1,
+                lost_s, places);
+    }
+    if (job->recovery.out.is_overfull || job->recovery.err.is_overfull) {
+        job_say(job, "so much was written since that some of it will be seen "
+                     "twice");
+    }
+}
+
+static int may_go_back(struct job *job, const struct saved *back)
+{
+    const struct recovery *recovery = &job->recovery;
+
+    if (job->input.is_too_much) {
+        job_say(job,
+                "it cannot go back: main() would have to read its standard "
+                "input again, and more than %u MiB came through a pipe; use "
+                "a file (< FILE)",
+                INPUT_KEPT_MAX >> 20);
+        return 0;
+    }
+    if (recovery->n_back > 0 && back->generation == recovery->back.generation &&
+        recovery->n_tries >= recovery->n_most) { // R2
+        job_say(job,
+                "%u %s from there came no farther (--recover=%u); to try "
+                "again: teamster run --restart=%s",
+                recovery->n_tries, recovery->n_tries == 1 ? "try" : "tries",
+                recovery->n_most, recovery->folder);
+        return 0;
+    }
+    return 1;
+}
+
+static void note_back(struct job *job, const struct saved *back)
+{
+    struct recovery *recovery = &job->recovery;
+    const int is_same =
+        recovery->n_back > 0 && back->generation == recovery->back.generation;
+    const uint64_t n_ended = losses_n_iterations(job);
+
+    recovery->n_tries = is_same ? recovery->n_tries + 1 : 1;
+    recovery->n_back++;
+    recovery->back = *back;
+    recovery->saved = (struct saved){0};
+    recovery->farthest =
+        n_ended > recovery->farthest ? n_ended : recovery->farthest;
+    recovery->first = next_thousand(recovery->folder);
+    recovery->began_ns = clock_now_ns();
+    seen_go_back(&recovery->out, back->generation);
+    seen_go_back(&recovery->err, back->generation);
+}
+
+int recovery_go_back(struct job *job)
+{
+    uint8_t is_lost[1 + TM_MAX_NODES * 2] = {0};
+    struct hosts hosts = {0};
+    struct saved back;
+    char places[400];
+
+    if (!recovery_is_wanted(&job->recovery) || !is_loss(job)) {
+        return 0;
+    }
+    job->lost_ns = job->phase == JOB_STOPPING ? job->stop_ns : clock_now_ns();
+    back = choose(job);
+    if (!may_go_back(job, &back)) {
+        return 0;
+    }
+    take_down(job, is_lost);
+    place_nodes(job, is_lost, &hosts, places, sizeof places);
+    tell_back(job, &back, places);
+    note_back(job, &back);
+    remove_outdated(&job->recovery);
+    set_plan(job, &hosts);
+    forget_nodes(job);
+    tell_nodes(&job->recovery, job->plan->restart);
+    return 1;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_RECOVERY_H
+#define CLI_RECOVERY_H
+
+#include <stdint.h>
+
+#include "hostfile.h"
+#include "seen.h"
+
+struct job;
+struct launch_plan;
+
+/* --recover: a run goes back to a checkpoint by itself. recovery.c says how. */
+
+/** A checkpoint that is whole. */
+struct saved {
+    uint64_t generation; ///< 0: none
+    uint64_t iteration;  ///< that its threads have ended
+    uint64_t at_ns;      ///< by the clock, when that was heard, or is reckoned
+};
+
+/** How a run goes on that has lost a node. All zero: it does not. */
+struct recovery {
+    const char *folder;       ///< of its checkpoints; NULL: it does not go on
+    unsigned n_most;          ///< tries from one checkpoint
+    unsigned n_tries;         ///< until now
+    unsigned n_back;          ///< how often it has gone back
+    uint64_t before;          ///< generations up to it are of an earlier run
+    uint64_t first;           ///< number of the first checkpoint of these nodes
+    struct saved back;        ///< what it has gone back to last
+    struct saved saved;       ///< heard of last
+    uint64_t farthest;        ///< the iteration that was under way at the loss
+    uint64_t began_ns;        ///< when these nodes were started
+    struct hosts hosts;       ///< of these nodes; none: all are here
+    unsigned n_spares;        ///< of the plan's that have taken a place
+    struct launch_plan *plan; ///< of these nodes, once it has gone back
+    struct seen out;
+    struct seen err;
+};
+
+/** May the run go back some time? */
+static inline int recovery_is_wanted(const struct recovery *recovery)
+{
+    return recovery->folder != NULL;
+}
+
+// ---- recovery.c
+
+/** A run begins. With --recover, nobody else may write to its folder from now on.
+ * @return 0, or an exit code (told) */
+int recovery_open(struct job *job);
+
+/** All processes of the run have ended, or it could not begin again: if a node or a host is
+ * lost, prepare that the run goes on from its newest checkpoint; says so.
+ * @return 1 hosts are to be reached and nodes to be started; 0 the run is over */
+int recovery_go_back(struct job *job);
+
+void recovery_release(struct job *job);
+
+// ---- recovery_told.c
+
+/** A checkpoint is whole. */
+void recovery_note_saved(struct job *job, uint64_t generation,
+                         uint64_t iteration);
+
+/** The run is over, and no stream has more: say what has not come again. */
+void recovery_tell_end(struct job *job);
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a run that may go back to a checkpoint gets to know while it goes on, and what is said
+// of its output.
+#include "recovery.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "job.h"
+
+static void settle(struct job *job)
+{
+    struct recovery *recovery = &job->recovery;
+    const uint64_t n =
+        seen_settle(&recovery->out) + seen_settle(&recovery->err);
+
+    if (n > 0) {
+        job_say(job,
+                "%" PRIu64 " line%s that had been shown before the run went "
+                "back did not come again: what it writes is not the same "
+                "each time",
+                n, n == 1 ? "" : "s");
+    }
+}
+
+void recovery_note_saved(struct job *job, uint64_t generation,
+                         uint64_t iteration)
+{
+    struct recovery *recovery = &job->recovery;
+
+    if (!recovery_is_wanted(recovery)) {
+        return;
+    }
+    // Lines on their way are of before the one that was saved before.
+    if (recovery->saved.iteration > recovery->farthest) {
+        settle(job);
+    }
+    recovery->saved = (struct saved){.generation = generation,
+                                     .iteration = iteration,
+                                     .at_ns = clock_now_ns()};
+    seen_saved(&recovery->out, generation);
+    seen_saved(&recovery->err, generation);
+}
+
+void recovery_tell_end(struct job *job)
+{
+    if (job->recovery.n_back > 0 && job->exit_code == 0) {
+        settle(job);
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#ifndef CLI_SAVING_H
+#define CLI_SAVING_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "link.h"
+
+struct control_client;
+struct job;
+
+/* Checkpoints that somebody asks for: `teamster checkpoint`, SIGUSR2, --checkpoint-before. */
+
+/** Of a run. */
+struct saving {
+    uint64_t due_ns; ///< for --checkpoint-before; 0: it is not, or has been
+    uint64_t
+        newest; ///< iterations that had ended at the newest that is whole ...
+    int has_newest; ///< ... if there is one
+    int is_said;    ///< what comes of it is to be said on stderr
+};
+
+/** The run begins: look when one is due before its time limit. What is wrong is told. */
+void saving_begin(struct job *job);
+
+/** A client asks for one, and is answered when it is whole, or when there is none. */
+void saving_ask(struct job *job, struct control_client *client);
+
+/** A signal asks for one; what comes of it is said on stderr. */
+void saving_ask_by_signal(struct job *job);
+
+/** The root says that a checkpoint is whole, asked for or not, or why one that was asked for
+ * is none. @return TM_OK, TM_EWIRE */
+tm_status saving_take(struct job *job, const struct link_frame *frame);
+
+/** Ask for one if it is time to. */
+void saving_poll(struct job *job, uint64_t now_ns);
+
+/** The run was ended before its program had ended, and does not go back by itself: say what to
+ * type, if there is a checkpoint. */
+void saving_tell_restart(struct job *job);
+
+/** When that will be; 0: not at all. */
+uint64_t saving_due_ns(const struct job *job);
+
+#endif
