@@ -127,6 +127,22 @@ double threshold_find(struct threshold *threshold, double high_s);
  */
 void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
 
+/**
+ * Share threads out anew so that the longest T_x is as short as can be, whatever T_x is:
+ * each node gets what it ends with by the largest tau at which there is not yet room
+ * for all, and what is left goes, thread by thread, to the node that is done first.
+ *
+ * @param of    handed to `time`, which is as in struct threshold
+ * @param[out] counts  [n_nodes], sum n_threads
+ *
+ * Context: any thread; allocates; O(n_nodes log^2 n_threads + n_nodes^2). Exact if no
+ * T_x decreases.
+ */
+void counts_from_times(const void *of,
+                       double (*time)(const void *of, uint32_t node,
+                                      uint32_t n),
+                       uint32_t n_nodes, uint32_t n_threads, uint32_t *counts);
+
 /** Count the threads on each node. @param[out] counts  [n_nodes] */
 void counts_of(const struct cluster_view *view, const uint32_t *node_of,
                uint32_t *counts);

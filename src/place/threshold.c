@@ -7,6 +7,7 @@
 //
 // I1  cap_x(low) <= cap_x(high); high has room for all threads, low has not.
 // I2  No node gets more than its cap, so the longest time is at most tau.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,66 @@ void counts_threshold(const struct demand_curve *curve, uint32_t *counts)
         counts[x]++; // only if a curve decreases somewhere
         left--;
     }
+    free(words);
+}
+
+// ---- anew ----
+
+/** The node that one thread more takes least on. */
+static uint32_t find_first_done(const struct threshold *threshold,
+                                const uint32_t *counts)
+{
+    uint32_t best = 0;
+    double best_s = INFINITY;
+
+    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+        const double time_s = threshold->time(threshold->of, x, counts[x] + 1);
+
+        if (time_s < best_s) {
+            best = x;
+            best_s = time_s;
+        }
+    }
+    return best;
+}
+
+/** The least time in which one node does it all. */
+static double time_of_one_node(const struct threshold *threshold)
+{
+    double least_s = INFINITY;
+
+    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+        least_s = fmin(least_s,
+                       threshold->time(threshold->of, x, threshold->n_threads));
+    }
+    return least_s;
+}
+
+void counts_from_times(const void *of,
+                       double (*time)(const void *of, uint32_t node,
+                                      uint32_t n),
+                       uint32_t n_nodes, uint32_t n_threads, uint32_t *counts)
+{
+    uint32_t *words = memory_new(3 * (size_t)n_nodes, sizeof *words);
+    struct threshold threshold = {
+        .of = of,
+        .time = time,
+        .n_nodes = n_nodes,
+        .n_threads = n_threads,
+        .low = words,
+        .middle = words + n_nodes,
+        .high = words + 2 * (size_t)n_nodes,
+    };
+    uint32_t left = n_threads;
+
+    threshold_find(&threshold, time_of_one_node(&threshold));
+    memset(counts, 0, n_nodes * sizeof *counts);
+    left = fill_up(threshold.low, n_nodes, left, counts);
+    for (uint32_t k = 0; k < n_nodes && left > 0; k++, left--) {
+        counts[find_first_done(&threshold, counts)]++;
+    }
+    left = fill_up(threshold.high, n_nodes, left, counts); // plateaus only
+    counts[0] += left; // only if a T_x decreases somewhere
     free(words);
 }
 

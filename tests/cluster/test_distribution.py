@@ -54,7 +54,8 @@ APPS = {
     "gauss": ("--size", "768", "--effort", "12", "--steps", "320"),
 }
 POLICIES = ("cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm", "jiajia",
-            "cohesion", "gate", "optimal")
+            "cohesion", "gate", "waterfill", "fpm", "halda", "ccm", "peris",
+            "optimal")
 
 
 @contextlib.contextmanager
@@ -456,6 +457,18 @@ class Tests:
                         jobs.PROTOCOLS[i % len(jobs.PROTOCOLS)]})
                 if "result: identical" not in output:
                     raise jobs.Failure(f"{policy}, {name}:\n{output}")
+
+    def policies_of_today_move_threads(self):
+        """On unequal nodes, one of them short of memory."""
+        for policy in ("waterfill", "fpm", "halda", "ccm", "peris"):
+            output = self.emulate(
+                "--policy", policy, "--explain", self.app("jacobi"), "--size",
+                "768", "--effort", "10", "--iterations", "80", "--threads",
+                "16", "--verify", memory="1M")
+            moved = re.search(r", (\d+) threads moved$", output, re.M)
+            if ("result: identical" not in output or moved is None or
+                    int(moved[1]) == 0):
+                raise jobs.Failure(f"{policy}:\n{output}")
 
     def a_mapping_by_hand_is_carried_out(self):
         output = self.run("-n", 3, "-w", 1, "--counts", "1,5,2",

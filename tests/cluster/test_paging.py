@@ -50,7 +50,8 @@ POLICY_APPS = {
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
 }
 POLICIES = ("initial", "cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm",
-            "jiajia", "cohesion", "gate", "optimal")
+            "jiajia", "cohesion", "gate", "waterfill", "fpm", "halda", "ccm",
+            "peris", "optimal")
 N_GROUPS = 3  # of policies: an application is run with one of them, and with "cpu-mem"
 
 # Where the kernel pages: arguments, and bytes of the data.

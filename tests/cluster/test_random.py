@@ -24,7 +24,8 @@ import test_members
 
 NODES = (1, 2, 2, 3, 3, 4, 5, 8)  # more than there are processors, too
 POLICIES = ("cpu-mem",) * 6 + ("cpu", "mem", "mem-share", "liang03", "cvm",
-                               "jiajia", "cohesion", "gate", "optimal")
+                               "jiajia", "cohesion", "gate", "waterfill",
+                               "fpm", "halda", "ccm", "peris", "optimal")
 WORKING_SETS = (1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20)  # of what a run needs at least
 
 
