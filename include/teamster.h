@@ -1005,6 +1005,46 @@ TM_API tm_status tm_barrier_wait(tm_barrier *barrier);
  */
 TM_API tm_status tm_iteration_end(tm_barrier *barrier);
 
+/**
+ * Have a parameter of the program tuned while it runs: the size of a tile, of a buffer, the
+ * grain of a loop; whatever changes how long an iteration takes, and not what it computes.
+ *
+ *     static const int64_t tiles[] = {64, 16, 32, 128};
+ *
+ *     for (int i = 0; i < n; i++) {
+ *         const int64_t tile = tm_tune("tile", tiles, 4);
+ *
+ *         sweep(tile);
+ *         tm_iteration_end(&barrier);
+ *     }
+ *
+ * The answer is one of the values. It is the same for all threads that meet at the same
+ * ends of iterations, on all nodes, and for each call between two of them: it changes at
+ * tm_iteration_end() only. The root tries the values, some iterations each, and keeps the
+ * one with which iterations are shortest; the first value is kept if no other is better by
+ * 2 % and by more than chance. Of 8 values this takes about 100 iterations, or a second of
+ * shorter ones; --explain says what was tried and taken. When iterations take another time
+ * for good (by 15 %), it is searched anew. A checkpoint has the value that was found.
+ * Several parameters are searched one after the other, in the order of their first calls.
+ *
+ * The threads whose iterations are tuned call it in each iteration, all or some of them.
+ * Before the first tm_iteration_end(), and in threads that call none, the answer is the
+ * first value.
+ *
+ * @param name    1 to 31 bytes, not empty; the same name is the same parameter on all nodes
+ * @param values  [n], in any order, not two alike; the first is what the program would take
+ *                untuned. Each call of a name has the same ones. Read during the call, not kept
+ * @param n       1 to 64
+ * @return one of the values
+ *
+ * A name or n out of these limits, other values than in another call, and a call in a task,
+ * a loop's body or outside of a thread end the program with one line, exit code 70.
+ *
+ * Context: an application thread; blocks for a round trip to the root while values are tried,
+ * and now and then later.
+ */
+TM_API int64_t tm_tune(const char *name, const int64_t *values, unsigned n);
+
 /** How tm_reduce_*() combines two values. */
 typedef enum tm_op {
     TM_SUM = 0,

@@ -43,6 +43,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -564,6 +565,14 @@ class barrier : detail::fixed
   private:
     tm_barrier barrier_{};
 };
+
+/** The value of a parameter in this iteration, tm_tune(): the first one is what the program
+ * would take untuned. Each call of a name has the same values. */
+inline std::int64_t tune(const char *name,
+                         std::initializer_list<std::int64_t> values)
+{
+    return tm_tune(name, values.begin(), unsigned(values.size()));
+}
 
 /** A word that all nodes change in single steps, which order other accesses too. */
 class atomic_int64 : detail::fixed

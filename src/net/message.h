@@ -49,6 +49,7 @@ enum message_owner {
     OWNER_report,
     OWNER_trace,
     OWNER_checkpoint,
+    OWNER_tuning,
     OWNERS_END,
 };
 

@@ -19,7 +19,8 @@
 // to other barriers.
 //
 // Threads count for themselves, so that all nodes mean the same barrier: n_barriers
-// moves with a thread. Those that meet at a barrier go on with the most that one of them
+// moves with a thread. It counts ends of iterations, but where a period is looked for all
+// barriers. Those that meet at a barrier go on with the most that one of them
 // has counted, and new threads begin with the most that their node knows of. So the
 // iterations of threads that are created after others have ended go on from theirs.
 #include "runtime/iteration.h"
@@ -134,6 +135,18 @@ static uint64_t computed_ns(struct thread *thread)
     return used_ns > handling_ns ? used_ns - handling_ns : 0;
 }
 
+static int counts_ends_only(const struct iteration *iteration)
+{
+    return iteration->mode == ITERATION_MARKED ||
+           iteration->mode == ITERATION_OFF;
+}
+
+uint64_t iteration_ended_by(const struct iteration *iteration,
+                            const struct thread *thread)
+{
+    return counts_ends_only(iteration) ? thread->n_barriers : 0;
+}
+
 int iteration_note(struct node *node, struct thread *thread, uint64_t key,
                    enum sync_arrival kind)
 {
@@ -141,7 +154,7 @@ int iteration_note(struct node *node, struct thread *thread, uint64_t key,
     uint64_t probe = iteration_probe(node);
     int is_end;
 
-    if (iteration->mode != ITERATION_MARKED || kind == ARRIVE_ITERATION) {
+    if (kind == ARRIVE_ITERATION || !counts_ends_only(iteration)) {
         thread->n_barriers++; // the threads of an iteration count alike
     }
     if (iteration->mode == ITERATION_OFF) {

@@ -55,6 +55,11 @@ void iteration_start(struct node *node);
  * @return 1 if that ends an iteration: the thread may move after it */
 int iteration_note(struct node *node, struct thread *thread, uint64_t key,
                    enum sync_arrival kind);
+/** @return the iterations that a thread has ended by tm_iteration_end(); with
+ * --move-at=barriers 0 until the program calls that, and from then on a number that grows
+ * by one with each. Under the node lock. */
+uint64_t iteration_ended_by(const struct iteration *iteration,
+                            const struct thread *thread);
 /** The sync_ops.at_barrier. */
 void iteration_at_barrier(void *owner, uint64_t key, enum sync_stage stage);
 /** On the root: tell a node that has come which barriers end an iteration. */

@@ -44,6 +44,7 @@
 #include "runtime/showing.h"
 #include "runtime/tasking.h"
 #include "runtime/tracking.h"
+#include "runtime/tuning.h"
 #include "sync/sync.h"
 #include "ult/ult.h"
 
@@ -100,6 +101,7 @@ struct node {
     struct cluster_capacity capacity;
     struct tracking tracking;
     struct tasking tasking;
+    struct tuning tuning;
     struct script_notes script;
     struct tokens calls;     ///< of runtime messages
     struct thread **threads; ///< [node_n_slots()]; NULL: not here

@@ -2,6 +2,7 @@
 // The public functions of chapters 3, 6 and 7: each is a call of sync/ and a
 // wait for its answer.
 #include "base/clock.h"
+#include "base/log.h"
 #include "protocol/protocol_calls.h"
 #include "runtime/event_trace.h"
 #include "runtime/iteration.h"
@@ -405,6 +406,16 @@ tm_status tm_iteration_end(tm_barrier *barrier)
 
     return arrive(barrier, ARRIVE_ITERATION, TM_SUM, 0, &none,
                   "tm_iteration_end");
+}
+
+int64_t tm_tune(const char *name, const int64_t *values, unsigned n)
+{
+    struct node *const node = own_node();
+
+    if (CHECK_CALL("tm_tune") != TM_OK) {
+        log_fatal(EXIT_INTERNAL, "tm_tune() has no value for the caller");
+    }
+    return tuning_value(node, name, values, n);
 }
 
 tm_status tm_reduce_double(tm_barrier *barrier, tm_op op, double value,

@@ -22,9 +22,10 @@ struct thread {
     uint64_t start; ///< the program's function and its argument
     uint64_t arg;
     uint64_t result;
-    node_id target;      ///< where it is to move; NODE_NONE: nowhere
-    uint32_t moves;      ///< how often it has moved
-    uint64_t n_barriers; ///< that it has arrived at, or iterations it has ended
+    node_id target; ///< where it is to move; NODE_NONE: nowhere
+    uint32_t moves; ///< how often it has moved
+    uint64_t
+        n_barriers; ///< that it has arrived at, or iterations it has ended: iteration.c
     uint64_t passed;   ///< of them, when it last went on from one: checkpoint.c
     int is_held;       ///< it stays there: checkpoint.c
     uint64_t noted_ns; ///< its processor time at the last of them

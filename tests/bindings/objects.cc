@@ -78,6 +78,9 @@ void work(job &all, unsigned me)
             "reduce of integers");
     require(all.meeting.reduce(TM_MAX, me * 0.5) == (N_THREADS - 1) * 0.5,
             "reduce of doubles");
+    const std::int64_t tile = teamster::tune("tile", {8, 16});
+
+    require(tile == 8 || tile == 16, "tune");
     all.meeting.iteration_end();
 }
 
