@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`bench/micro_policies`: the same numbers for the same seed but for what decisions take, and
+parts of the best.
+
+usage: test_policies.py MICRO_POLICIES
+"""
+import json
+import subprocess
+import sys
+
+
+def compare(program, seed):
+    done = subprocess.run([program, "--clusters", "1", "--seed", seed, "--json"], check=True,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.stderr.count("cluster 1 of 1: ") != 1:
+        sys.exit(f"no progress: {done.stderr}")
+    rows = json.loads(done.stdout)["policies"]
+    for row in rows:
+        del row["decides_ms"]
+    return rows
+
+
+def main():
+    program = sys.argv[1]
+    first = compare(program, "1")
+    if compare(program, "1") != first:
+        sys.exit("other numbers for the same seed")
+    if compare(program, "2") == first:
+        sys.exit("the same numbers for another seed")
+    for column in "predicted", "simulated", "total":
+        least = min(row[column]["median"] for row in first)
+        if least != 1:
+            sys.exit(f"the best of {column} is {least}")
+
+
+if __name__ == "__main__":
+    main()
