@@ -7,6 +7,7 @@
 #include "mem/diff.h"
 #include "protocol/migration.h"
 #include "protocol/readers.h"
+#include "protocol/recall.h"
 
 enum {
     PAGE = SPACE_BLOCK, // whose directory node is this one
@@ -293,6 +294,22 @@ static void who_has_got_the_page_by_its_diff_writes_on(void **state)
     assert_int_equal(page()->access, ACCESS_WRITE);
 }
 
+// A node is called, gets the page again before it has heard of that, and is called again: its first
+// answer says nothing of the copy that it has.
+static void an_answer_speaks_of_its_own_call(void **state)
+{
+    (void)state;
+    own_page(PAGE, 0);
+    for (int call = 0; call < 2; call++) {
+        readers_note_copy(world.engine, PAGE, 1);
+        readers_call_back(world.engine, PAGE, NODE_NONE, RECALL_ALL);
+    }
+    readers_called_back(world.engine, PAGE, 1);
+    assert_true(readers_have_copies(world.engine, PAGE));
+    readers_called_back(world.engine, PAGE, 1);
+    assert_false(readers_have_copies(world.engine, PAGE));
+}
+
 static void what_is_called_is_written_no_more(void **state)
 {
     (void)state;
@@ -436,6 +453,7 @@ int main(void)
         TEST(what_was_written_goes_in_a_new_version),
         TEST(a_copy_stays_to_be_read),
         TEST(who_has_got_the_page_by_its_diff_writes_on),
+        TEST(an_answer_speaks_of_its_own_call),
         TEST(what_is_called_is_written_no_more),
         TEST(what_was_not_written_stays),
         TEST(what_its_owner_has_under_way_keeps_it),

@@ -36,6 +36,8 @@ struct reader {
     uint8_t has_copy;  ///< V1
     uint8_t is_called; ///< it is to give that up
     uint8_t n_ended;
+    uint16_t
+        n_calls; ///< that it has not answered yet, also for copies before this one: V3
     uint32_t n_asked;  ///< requests since it was chosen last
     uint32_t n_missed; ///< versions of others between them
     uint32_t version;  ///< when it asked last, and one more for each of its own
@@ -168,6 +170,7 @@ void readers_call_back(struct engine *engine, page_no page, node_id but,
 
         if (reader->has_copy && !reader->is_called && reader->node != but) {
             reader->is_called = 1;
+            reader->n_calls++;
             recall_add(engine, page, reader->node, kind);
         }
     }
@@ -177,7 +180,11 @@ void readers_called_back(struct engine *engine, page_no page, node_id node)
 {
     struct reader *reader = find_reader(engine, page, node);
 
-    if (reader != NULL && reader->is_called) { // V3
+    if (reader == NULL || reader->n_calls == 0) {
+        return;
+    }
+    reader->n_calls--;
+    if (reader->is_called && reader->n_calls == 0) { // V3
         set_has_copy(engine, page, reader, 0);
     }
 }

@@ -7,8 +7,9 @@
 // the copy becomes stale, as if a notice had come, and the answer is `recalled`.
 //
 // V2 `recalled` comes behind the diff of the copy, on the same way: A3.
-// V3 A copy that was sent to the node since it was called is not what the answer speaks of. (If
-//    the node asks after its answer, its request comes behind that.)
+// V3 A copy that was sent to the node since it was called is not what the answer speaks of, also
+//    if that copy was called too: answers come in the order of the calls. (If the node asks after
+//    its answer, its request comes behind that.)
 // V4 A call that has no answer yet is unfinished: nodes neither come nor go.
 #include "protocol/recall.h"
 
