@@ -69,6 +69,7 @@ lint: setup-check ## all lints: those among the tests, cppcheck, clang-tidy
 	cmake --preset debug
 	cmake --build --preset debug
 	ctest --preset debug --label-regex lint
+	tests/mutants/run.py --syntax-of build/debug
 	tools/check_static.sh build/debug
 
 docs: setup-docs ## make the documentation site in build/docs/html

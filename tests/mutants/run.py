@@ -5,13 +5,15 @@
 usage: run.py [-j N] [--build DIR] [--only NAME]... [--table NAME]... [--all-tests]
        run.py --list
        run.py --check [--tests-of BUILD]
+       run.py --syntax-of BUILD
 
 README.md says what the tables look like. Each mutant is built and tried with its tests,
 those first that are known to find it; the first that fails kills it. A test that does not
 end in time, or takes too much memory, has failed too, and that is said.
 
 --check only looks whether every row fits the tree, exactly once, and whether every numbered
-invariant has one; with --tests-of also whether its tests exist in that build folder.
+invariant has one; with --tests-of also whether its tests exist in that build folder. --syntax-of looks whether what
+each row makes can be compiled, by that folder's commands, in half a minute.
 
 Exit codes: 0 all killed, or alive with a reason; 1 a mutant lives without one, could not be
 built or tried, or a row does not fit; 64 usage.
@@ -489,6 +491,41 @@ def check(tables, build):
     return 1 if complaints else 0
 
 
+def compile_command(entry):
+    """To look at a file from standard input only, of its entry in compile_commands.json."""
+    words = shlex.split(entry["command"])
+    kept = []
+    for word, before in zip(words, [""] + words):
+        if (before in ("-o", "-MT", "-MF") or word in (
+                "-o", "-c", "-Werror", "-MD", "-MT", "-MF", "ccache",
+                entry["file"])):
+            continue
+        kept.append(word)
+    return kept + ["-w", "-fsyntax-only", "-x", "c", "-"]
+
+
+def check_syntax(tables, build):
+    """Can what each row makes of its file be compiled? Some seconds for hundreds: nothing is built.
+    @return an exit code"""
+    entries = {os.path.normpath(entry["file"]): entry for entry in json.loads(
+        (build / "compile_commands.json").read_text())}
+    n_bad = 0
+    for mutant in tables.mutants:
+        entry = entries.get(str(ROOT / mutant.file))
+        if entry is None:
+            continue  # a header, a script
+        done = subprocess.run(
+            compile_command(entry), cwd=entry["directory"], text=True, check=False,
+            input=mutant.apply((ROOT / mutant.file).read_text()),
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            n_bad += 1
+            why = [line for line in done.stderr.splitlines() if "error" in line]
+            print(f"{mutant.name}: {(why or [done.stderr])[0]}", flush=True)
+    print(f"{len(tables.mutants)} mutants, {n_bad} cannot be compiled")
+    return 1 if n_bad else 0
+
+
 def parse():
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -501,6 +538,7 @@ def parse():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--tests-of", type=pathlib.Path, metavar="BUILD")
+    parser.add_argument("--syntax-of", type=pathlib.Path, metavar="BUILD")
     parser.add_argument("--all-tests", action="store_true",
                         help="not those of the row first: who else finds it?")
     return parser.parse_args()
@@ -524,6 +562,8 @@ def main():
         for mutant in tables.mutants:
             print(f"{mutant.name:<44} {mutant.file:<32} {mutant.get('rule')}")
         return 0
+    if arguments.syntax_of:
+        return check_syntax(tables, arguments.syntax_of.resolve())
     if arguments.check:
         return check(tables, arguments.tests_of)
     unfit = list(tables.complaints(ROOT))
