@@ -178,17 +178,73 @@ static void visit_numbers(const struct visit *visit,
     }
 }
 
+// Of count pages, each `stride` behind the one before: two's complement.
+static void visit_stride(const struct visit *visit, struct mention mention,
+                         unsigned count, uint32_t stride)
+{
+    mention.n = 1;
+    for (unsigned i = 0; i < count; i++) {
+        tell(visit, mention);
+        mention.page += (page_no)(int32_t)stride;
+    }
+}
+
 static void visit_fetch(const struct visit *visit,
                         const struct message *message)
 {
     const struct message_fetch *fetch = &message->u.fetch;
 
-    tell(visit,
-         (struct mention){.page = fetch->page,
-                          .n = fetch->count,
-                          .who = fetch->requester,
-                          .flags = (fetch->write ? MENTION_TO_WRITE : 0) |
-                                   (fetch->has_copy ? MENTION_HAS_COPY : 0)});
+    visit_stride(
+        visit,
+        (struct mention){.page = fetch->page,
+                         .who = fetch->requester,
+                         .flags = (fetch->write ? MENTION_TO_WRITE : 0) |
+                                  (fetch->has_copy ? MENTION_HAS_COPY : 0)},
+        fetch->count, fetch->stride);
+}
+
+static void visit_done(const struct visit *visit, const struct message *message)
+{
+    const struct message_fetch_done *done = &message->u.fetch_done;
+
+    visit_stride(visit, (struct mention){.page = done->page, .who = NODE_NONE},
+                 done->count, done->stride);
+}
+
+static void visit_copy(const struct visit *visit, const struct message *message)
+{
+    tell(visit, (struct mention){.page = message->u.copy.page,
+                                 .n = 1,
+                                 .epoch = message->u.copy.epoch,
+                                 .n_bytes = TM_PAGE_SIZE,
+                                 .who = NODE_NONE,
+                                 .flags = MENTION_WITH_CONTENTS});
+}
+
+static void visit_diffs(const struct visit *visit,
+                        const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    struct mention mention = {
+        .page = message->u.diffs.page, .n = 1, .who = NODE_NONE};
+
+    while (wire_has_more(&reader)) {
+        const struct wire_kept_diff diff = wire_get_kept_diff(&reader);
+
+        mention.n_bytes += diff.diff.size;
+        mention.who = diff.writer;
+    }
+    tell(visit, mention);
+}
+
+static void visit_home(const struct visit *visit, const struct message *message)
+{
+    tell(visit, (struct mention){
+                    .page = message->u.home.page,
+                    .n = 1,
+                    .version = message->u.home.stamp,
+                    .who = NODE_NONE,
+                    .flags = message->u.home.is_there ? 0 : MENTION_TO_OWNER});
 }
 
 static void visit_given(const struct visit *visit,
@@ -227,8 +283,19 @@ void mentions_visit(const struct message *message, mention_fn *each,
         visit_pages(&visit, message);
         break;
     case MESSAGE_fetch_done:
-        visit_run(&visit, message->u.fetch_done.page,
-                  message->u.fetch_done.count);
+        visit_done(&visit, message);
+        break;
+    case MESSAGE_copy:
+        visit_copy(&visit, message);
+        break;
+    case MESSAGE_diffs_ask:
+        visit_run(&visit, message->u.diffs_ask.page, 1);
+        break;
+    case MESSAGE_diffs:
+        visit_diffs(&visit, message);
+        break;
+    case MESSAGE_home:
+        visit_home(&visit, message);
         break;
     case MESSAGE_grant:
         visit_run(&visit, message->u.grant.page, message->u.grant.count);

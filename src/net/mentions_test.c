@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -35,16 +36,66 @@ static void a_request_names_its_pages(void **state)
 {
     const struct message message = {
         .type = MESSAGE_fetch,
-        .u.fetch = {.page = 7, .count = 3, .write = 1, .requester = 2},
+        .u.fetch = {.page = 7,
+                    .count = 3,
+                    .write = 1,
+                    .requester = 2,
+                    .stride = (uint32_t)-2},
     };
     const struct heard heard = visit(&message);
 
     (void)state;
-    assert_int_equal(heard.n, 1);
-    assert_int_equal(heard.mentions[0].page, 7);
-    assert_int_equal(heard.mentions[0].n, 3);
-    assert_int_equal(heard.mentions[0].who, 2);
-    assert_int_equal(heard.mentions[0].flags, MENTION_TO_WRITE);
+    assert_int_equal(heard.n, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(heard.mentions[i].page, 7 - 2 * i);
+        assert_int_equal(heard.mentions[i].n, 1);
+        assert_int_equal(heard.mentions[i].who, 2);
+        assert_int_equal(heard.mentions[i].flags, MENTION_TO_WRITE);
+    }
+}
+
+static void count_one(void *owner, const struct mention *mention)
+{
+    (void)mention;
+    ++*(unsigned *)owner;
+}
+
+#define FIELD(type, name) +(strcmp(#name, "page") == 0)
+#define MESSAGE(number, owner, name, meaning, fields, body)                    \
+    {number, #name, 0 fields},
+
+// But for those that are about blocks, or races.
+static void each_message_with_a_page_is_told(void **state)
+{
+    static const char *const others[] = {"extent_new",  "extent_close",
+                                         "extent_gone", "extent_is",
+                                         "extent_open", "race"};
+    const struct {
+        int type;
+        const char *name;
+        int names_page;
+    } messages[] = {
+#include "net/messages.def"
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        struct message message;
+        unsigned n = 0;
+        int is_other = 0;
+
+        memset(&message, 1, sizeof message); // one page, or 257
+        message.type = (enum message_type)messages[i].type;
+        message.body = NULL;
+        message.body_size = 0;
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+            is_other |= strcmp(messages[i].name, others[k]) == 0;
+        }
+        mentions_visit(&message, count_one, &n);
+        if (messages[i].names_page && !is_other && n == 0) {
+            fail_msg("a page's story does not know %s", messages[i].name);
+        }
+    }
 }
 
 static void each_diff_is_named(void **state)
@@ -157,6 +208,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_names_its_pages),
+        cmocka_unit_test(each_message_with_a_page_is_told),
         cmocka_unit_test(each_diff_is_named),
         cmocka_unit_test(what_an_acknowledgement_brings_is_passed),
         cmocka_unit_test(pages_in_one_message_are_named),

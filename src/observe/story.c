@@ -99,6 +99,8 @@ static const struct {
     {MESSAGE_page_given, "a node that leaves gives the page away"},
     {MESSAGE_page_taken, "who was given it has it"},
     {MESSAGE_recalled, "a copy has been given up"},
+    {MESSAGE_copy, "the page's bytes, and whose diffs are in them"},
+    {MESSAGE_diffs_ask, "diffs that this node has kept are asked for"},
 };
 
 static void say_message(const struct story_step *step, enum message_type type,
@@ -144,6 +146,15 @@ static void say_message(const struct story_step *step, enum message_type type,
         break;
     case MESSAGE_refreshed:
         say_diff(step, "what has changed", text, size);
+        break;
+    case MESSAGE_diffs:
+        say_diff(step, "diffs", text, size);
+        break;
+    case MESSAGE_home:
+        snprintf(text, size, "%s",
+                 step->flags & MENTION_TO_OWNER
+                     ? "its owner is to get all diffs"
+                     : "its owner has all diffs: they need not be kept");
         break;
     case MESSAGE_recall:
         snprintf(text, size, "%s",
