@@ -178,10 +178,10 @@ void front_end_loan(struct front_loan loan, size_t size);
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
 
-// ---- threads.c, main.c, keys.c, signals.c
+// ---- threads.c, main.c, keys.c
 
-/** main() goes: no handler of a signal runs any more. In the program's context. */
-void front_signals_end(void);
+/** Has main() ended by pthread_exit()? As far as this node has heard. */
+int front_main_is_gone(void);
 
 /** End the calling thread; keys' destructors have run. On its private stack. */
 _Noreturn void front_thread_exit(struct front_thread *thread, void *result);

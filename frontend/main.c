@@ -160,6 +160,11 @@ void tmf__exit(int status)
 SAME(_Exit, _exit);
 SAME(quick_exit, _exit);
 
+int front_main_is_gone(void)
+{
+    return program.is_main_gone;
+}
+
 void front_main_gone(void)
 {
     program.is_main_gone = 1;

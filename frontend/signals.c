@@ -36,7 +36,6 @@ static struct {
     sigset_t blocked;
     unsigned long n_handled;
     int has_server;
-    int is_over;
 } table;
 
 extern __typeof__(pthread_create) tmf_pthread_create;
@@ -127,7 +126,7 @@ static void rest(void)
 // The next one that has a handler and may come. @return 0: there will be none
 static long await_delivery(void *arguments)
 {
-    for (; !table.is_over; rest()) {
+    for (; !front_main_is_gone(); rest()) {
         for (int number = 1; number < LAST; number++) {
             if (table.is_pending[number] && has_handler(number) &&
                 sigismember(&table.blocked, number) == 0) {
@@ -184,18 +183,6 @@ static void begin_serving(void)
     if (tmf_pthread_create(&thread, &attr, serve, NULL) != 0) {
         front_fatal("sigaction(): no thread for handlers can be made");
     }
-}
-
-static long end_serving(void *nothing)
-{
-    (void)nothing;
-    table.is_over = 1;
-    return 0;
-}
-
-void front_signals_end(void)
-{
-    front_at_root(end_serving, NULL);
 }
 
 // ---- what is to be done
@@ -378,7 +365,7 @@ static long await_handled(void *nothing)
     const unsigned long n = table.n_handled;
 
     (void)nothing;
-    while (table.n_handled == n && !table.is_over) {
+    while (table.n_handled == n && !front_main_is_gone()) {
         rest();
     }
     return 0;

@@ -74,9 +74,6 @@ static _Noreturn void end_calling_thread(void *result)
 {
     front_locals_end();
     front_keys_end();
-    if (front_thread()->is_main) {
-        front_signals_end();
-    }
     FRONT_2(front_thread_exit, front_thread(), result);
     abort();
 }
