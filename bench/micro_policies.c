@@ -5,7 +5,7 @@
  *     micro_policies [--clusters N] [--seed S] [--json]
  *
  * Each cluster has 3 to 8 nodes that differ in power, memory, disk and link, together with
- * 0.7 to 1.6 times the memory that the program needs. Each program has 4 to 8 threads a
+ * 0.7 to 1.6 times the memory that the program needs, but no node less than 48 pages. Each program has 4 to 8 threads a
  * node, alike or not, which share nothing, or with neighbours, or read what one or all of
  * them write. It is asked twice how good a policy is:
  *
@@ -17,7 +17,8 @@
  *               the same of the whole run, with the way there
  *
  * Times are parts of the best that is known of the same cluster and program: of what all
- * policies have come to. `moves` are of threads, in the simulated run; `decides_ms` is the
+ * policies have come to; of simulated ones without `optimal`, of which only so many threads
+ * for each node are simulated. `moves` are of threads, in the simulated run; `decides_ms` is the
  * processor time of the one question, which no seed repeats; all else is the same for the
  * same seed.
  */
@@ -43,6 +44,7 @@
 #define N_ITERATIONS 80u
 #define N_LAST 20u ///< that tell what a run has come to
 #define NOISE 0.01
+#define CLUSTERS_MAX 1000000u
 #define MEMORY_LEAST 48u ///< pages, below which no node of the laboratory runs
 #define EFFORT                                                                 \
     300u ///< thousands of steps: `optimal` would take most of the time
@@ -194,7 +196,7 @@ static void draw_memory(struct problem *problem, uint64_t *random)
         struct node_view *node = &problem->nodes[x].view;
         const double memory = part * (double)n_pages * parts[x] / sum;
 
-        node->memory_pages = MEMORY_LEAST + (uint64_t)memory;
+        node->memory_pages = (uint64_t)fmax(memory, MEMORY_LEAST);
         node->free_pages = node->memory_pages;
         node->total_pages = 2 * node->memory_pages;
         problem->nodes[x].has_budget = node->memory_pages < 2 * n_pages;
@@ -314,26 +316,35 @@ static void run_once(const struct problem *problem, const struct policy *policy,
     simulation_release(&result);
 }
 
+/** Is it simulated with its counts, by hand, as it takes too long to answer? */
+static int is_by_hand(const struct policy *policy)
+{
+    return strcmp(policy->name, "optimal") == 0;
+}
+
 /** Ask it, and have the program run with it. `optimal`, which takes seconds for an answer,
  * is asked once: so many threads for each node as it has said, from the start on. */
 static void try_policy(const struct problem *problem,
                        const struct policy *policy, struct outcome *outcome)
 {
     const int stays = strcmp(policy->name, "initial") == 0;
-    const int is_by_hand = strcmp(policy->name, "optimal") == 0;
     uint32_t node_of[THREADS_MAX];
     uint32_t counts[NODES_MAX];
 
     ask_once(problem, policy, node_of, outcome);
     counts_of(&problem->profile.view, node_of, counts);
-    run_once(problem, stays || is_by_hand ? NULL : policy,
-             is_by_hand ? counts : NULL, outcome);
+    run_once(problem, stays || is_by_hand(policy) ? NULL : policy,
+             is_by_hand(policy) ? counts : NULL, outcome);
 }
 
 /** @param[out] best  the best that is known: predicted_s, last_s, total_s */
-static void take_best(struct outcome *best, const struct outcome *outcome)
+static void take_best(struct outcome *best, const struct policy *policy,
+                      const struct outcome *outcome)
 {
     best->predicted_s = fmin(best->predicted_s, outcome->predicted_s);
+    if (is_by_hand(policy)) {
+        return;
+    }
     best->last_s = fmin(best->last_s, outcome->last_s);
     best->total_s = fmin(best->total_s, outcome->total_s);
 }
@@ -347,7 +358,7 @@ static void compare_policies(const struct problem *problem,
 
     for (unsigned p = 0; p < n_policies; p++) {
         try_policy(problem, policies[p], &outcomes[p]);
-        take_best(&best, &outcomes[p]);
+        take_best(&best, policies[p], &outcomes[p]);
     }
     for (unsigned p = 0; p < n_policies; p++) {
         outcomes[p].predicted_s /= best.predicted_s;
@@ -519,6 +530,13 @@ int main(int argc, char **argv)
             optind = argc + 1;
             break;
         }
+    }
+    if (question.n_clusters > CLUSTERS_MAX) {
+        fprintf(stderr,
+                "micro_policies: --clusters is at most %u; a hundred take "
+                "some minutes\n",
+                CLUSTERS_MAX);
+        return 64;
     }
     if (optind != argc || question.n_clusters == 0) {
         fprintf(stderr,

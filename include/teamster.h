@@ -1020,14 +1020,18 @@ TM_API tm_status tm_iteration_end(tm_barrier *barrier);
  *
  * The answer is one of the values. It is the same for all threads that meet at the same
  * ends of iterations, on all nodes, and for each call between two of them: it changes at
- * tm_iteration_end() only. The root tries the values, some iterations each, and keeps the
- * one with which iterations are shortest; the first value is kept if no other is better by
- * 2 % and by more than chance. Of 8 values this takes about 100 iterations, or a second of
+ * tm_iteration_end() only. Threads that are created once others have ended iterations may
+ * be given other values than each other, and see theirs change at any barrier, up to the
+ * first tm_iteration_end() at which they meet; from there on it is so for them too.
+ *
+ * The root tries the values, some iterations each, and keeps the one with which iterations
+ * are shortest; the first value is kept if no other is better by 2 % and by more than chance. Of 8 values this takes about 100 iterations, or a second of
  * shorter ones; --explain says what was tried and taken. When iterations take another time
  * for good (by 15 %), it is searched anew. A checkpoint has the value that was found.
  * Several parameters are searched one after the other, in the order of their first calls.
  *
- * The threads whose iterations are tuned call it in each iteration, all or some of them.
+ * The threads whose iterations are tuned call it in each iteration, all or some of them. A
+ * parameter that they do not ask for any more holds up no other one.
  * Before the first tm_iteration_end(), and in threads that call none, the answer is the
  * first value.
  *
@@ -1037,8 +1041,9 @@ TM_API tm_status tm_iteration_end(tm_barrier *barrier);
  * @param n       1 to 64
  * @return one of the values
  *
- * A name or n out of these limits, other values than in another call, and a call in a task,
- * a loop's body or outside of a thread end the program with one line, exit code 70.
+ * A name or n out of these limits, two values alike, other values than in another call, and
+ * a call in a task, a loop's body or outside of a thread end the program with one line, exit
+ * code 70.
  *
  * Context: an application thread; blocks for a round trip to the root while values are tried,
  * and now and then later.

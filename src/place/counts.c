@@ -48,6 +48,15 @@ void counts_of(const struct cluster_view *view, const uint32_t *node_of,
     }
 }
 
+void counts_of_pinned(const struct cluster_view *view, const uint32_t *current,
+                      uint32_t *counts)
+{
+    memset(counts, 0, view->n_nodes * sizeof *counts);
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        counts[current[i]] += view->threads[i].is_pinned != 0;
+    }
+}
+
 // ---- the steps ----
 
 static uint32_t slowest(const struct search *search)

@@ -128,11 +128,13 @@ double threshold_find(struct threshold *threshold, double high_s);
 void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
 
 /**
- * Share threads out anew so that the longest T_x is as short as can be, whatever T_x is:
- * each node gets what it ends with by the largest tau at which there is not yet room
- * for all, and what is left goes, thread by thread, to the node that is done first.
+ * Share threads out anew so that the longest T_x is as short as can be: each node gets
+ * what it ends with by the largest tau at which there is not yet room for all, and what is
+ * left goes, thread by thread, to the node that is done first. If it is shorter all go to
+ * one node: pages that all threads use become its own then, so its T_x decreases.
  *
- * @param of    handed to `time`, which is as in struct threshold
+ * @param of      handed to `time`, which is as in struct threshold
+ * @param floors  [n_nodes]: pinned threads, the fewest a node can have; NULL: none
  * @param[out] counts  [n_nodes], sum n_threads
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads + n_nodes^2). Exact if no
@@ -141,11 +143,16 @@ void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
 void counts_from_times(const void *of,
                        double (*time)(const void *of, uint32_t node,
                                       uint32_t n),
-                       uint32_t n_nodes, uint32_t n_threads, uint32_t *counts);
+                       uint32_t n_nodes, uint32_t n_threads,
+                       const uint32_t *floors, uint32_t *counts);
 
 /** Count the threads on each node. @param[out] counts  [n_nodes] */
 void counts_of(const struct cluster_view *view, const uint32_t *node_of,
                uint32_t *counts);
+
+/** Count those that must stay on each node. @param[out] counts  [n_nodes] */
+void counts_of_pinned(const struct cluster_view *view, const uint32_t *current,
+                      uint32_t *counts);
 
 /** Share n_threads out in proportion to weights by largest remainder; equal
  * weights give the first nodes one more.

@@ -208,8 +208,8 @@ static void look_at_threads(struct demand_curve *curve,
 
         sum += it->computation_s;
         squares += it->computation_s * it->computation_s;
-        curve->floors[current[i]] += it->is_pinned != 0;
     }
+    counts_of_pinned(view, current, curve->floors);
     curve->thread_s = sum / view->n_threads;
     curve->are_alike =
         squares / view->n_threads <= 1.01 * curve->thread_s * curve->thread_s;

@@ -228,6 +228,87 @@ static void peris_keeps_away_from_where_chance_is(void **state)
     cluster_view_release(&view);
 }
 
+static void where_fetching_is_dear_one_node_has_it_all(void **state)
+{
+    const struct policy *const both[] = {&policy_fpm, &policy_peris};
+    struct page_lists lists;
+    struct cluster_view view;
+    struct answer a;
+
+    (void)state;
+    // All read the same 100 pages. T(10) = 10 ms + 50 pages in 10 us, as they are its own;
+    // of 9 threads half are fetched, in 1 ms each.
+    view_make(&view, 2, 10);
+    lists_init(&lists, 10);
+    for (uint32_t i = 0; i < 10; i++) {
+        lists_add(&lists, i, 0, 100, USE_READ, 0);
+        view.threads[i].computation_s = 1e-3;
+    }
+    lists_build(&lists, &view);
+    lists_release(&lists);
+    set_memory(&view, 50, 50, 0, 0);
+    for (uint32_t x = 0; x < 2; x++) {
+        view.nodes[x].swap_in_s = 1e-5;
+        view.nodes[x].swap_out_s = 1e-5;
+        view.nodes[x].fetch_s = 1e-3;
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        ask(both[k], &view, &a);
+        assert_int_equal(a.counts[0] * a.counts[1], 0);
+    }
+    cluster_view_release(&view);
+}
+
+static void pinned_threads_count_where_they_are(void **state)
+{
+    const struct policy *const all[] = {&policy_fpm, &policy_halda,
+                                        &policy_peris, &policy_waterfill};
+    struct cluster_view view;
+    struct answer a;
+
+    (void)state;
+    // Node 0 is a tenth as quick, and keeps 4 threads; node 1 keeps one.
+    make_tens(&view, 4, 16, 0);
+    view.nodes[0].power = 0.1;
+    for (uint32_t i = 0; i < 5; i++) {
+        view.threads[i].is_pinned = 1;
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        ask(all[k], &view, &a);
+        assert_counts(&a, 4, 4, 4, 4);
+    }
+    // Where they are there is no room: no more go there.
+    view.nodes[0].power = 1;
+    set_memory(&view, 30, 1000, 1000, 1000);
+    ask(&policy_waterfill, &view, &a);
+    assert_int_equal(a.counts[0], 4);
+    cluster_view_release(&view);
+}
+
+static double falls_at_the_end(const void *of, uint32_t node, uint32_t n)
+{
+    const uint32_t *n_threads = of;
+
+    return n == 0 ? 0 : n == *n_threads ? 5 : 10 + n + node;
+}
+
+static void counts_add_up_where_times_fall(void **state)
+{
+    const uint32_t n_threads = 17;
+    const uint32_t none[3] = {0};
+    const uint32_t pinned[3] = {2, 0, 3};
+    uint32_t counts[3];
+
+    (void)state;
+    counts_from_times(&n_threads, falls_at_the_end, 3, n_threads, none, counts);
+    assert_int_equal(counts[0], 17);
+    counts_from_times(&n_threads, falls_at_the_end, 3, n_threads, pinned,
+                      counts);
+    assert_int_equal(counts[0] + counts[1] + counts[2], 17);
+    assert_in_range(counts[0], 2, 7); // nobody can have them all
+    assert_in_range(counts[2], 3, 7);
+}
+
 // ---- random clusters ----
 
 static void draw(struct cluster_view *view, int are_alike, uint32_t n_threads,
@@ -469,6 +550,9 @@ int main(void)
         cmocka_unit_test(ccm_has_memory_as_a_bound),
         cmocka_unit_test(ccm_brings_together_what_sends),
         cmocka_unit_test(peris_keeps_away_from_where_chance_is),
+        cmocka_unit_test(where_fetching_is_dear_one_node_has_it_all),
+        cmocka_unit_test(pinned_threads_count_where_they_are),
+        cmocka_unit_test(counts_add_up_where_times_fall),
         cmocka_unit_test(threads_alike_fit_if_any_mapping_does),
         cmocka_unit_test(threads_that_differ_fit_if_there_is_some_room),
         cmocka_unit_test(waterfill_finds_the_best_blocks_that_fit),

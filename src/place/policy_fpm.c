@@ -34,7 +34,7 @@ static void place(const struct place_request *request, struct mapping *mapping)
     demand_curve_init(&curve, view, request->model, request->current,
                       COUNT_COMP | COUNT_MEM);
     counts_from_times(&curve, time_on_curve, view->n_nodes, view->n_threads,
-                      counts);
+                      curve.floors, counts);
     answer_blocks(view, counts, mapping->node_of);
     demand_curve_release(&curve);
     free(counts);

@@ -63,17 +63,20 @@ static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
+    uint32_t *floors = memory_new(view->n_nodes, sizeof *floors);
     struct devices devices = {
         .view = view,
         .rates = memory_new(view->n_nodes, sizeof *devices.rates),
     };
 
     look_at_layers(&devices, request->model);
+    counts_of_pinned(view, request->current, floors);
     counts_from_times(&devices, time_of_layers, view->n_nodes, view->n_threads,
-                      counts);
+                      floors, counts);
     answer_blocks(view, counts, mapping->node_of);
     free(devices.rates);
     free(counts);
+    free(floors);
 }
 
 const struct policy policy_halda = {

@@ -207,7 +207,8 @@ static int step(struct chances *chances, double *longest_s)
 
         for (uint32_t b = 0; b < chances->n_candidates; b++) {
             const uint32_t to = chances->by_time[n_nodes - 1 - b];
-            const double after_s = from != to && chances->counts[from] > 0
+            const double after_s = from != to && chances->counts[from] >
+                                                     chances->curve.floors[from]
                                        ? try_one(chances, from, to)
                                        : INFINITY;
 
@@ -233,7 +234,8 @@ static void find_counts(struct chances *chances)
     double longest_s;
 
     counts_from_times(&chances->curve, mean_time, n_nodes,
-                      chances->curve.n_threads, chances->counts);
+                      chances->curve.n_threads, chances->curve.floors,
+                      chances->counts);
     for (uint32_t x = 0; x < n_nodes; x++) {
         set_count(chances, x, chances->counts[x]);
     }

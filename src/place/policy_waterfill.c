@@ -2,7 +2,8 @@
 //
 // Memory first, then speed: what people do by hand who spread the layers of a language
 // model over unequal machines, and tools for it ([Exo]; llama.cpp splits by free
-// memory). Threads are poured into the nodes in turn, in the order of their numbers.
+// memory). Threads are poured into the nodes, both in the order of their numbers, once
+// those that are pinned are in.
 // A node is full when its memory is, or when it would end after the level:
 //
 // - Memory. If the pages of all threads fit, no node gets more than fit. If not, all
@@ -10,17 +11,20 @@
 //   room: shares in proportion to memory, then.
 // - Speed. Within that the level is the least at which all threads find room.
 //
-// For blocks of thread numbers in the order of nodes both are exact: pouring each node
-// as full as it goes finds a way if there is one ([Pinar04], their probe). Pages that
+// Of blocks of thread numbers, the first for node 0, the next for node 1 and so on, these
+// are the best: pouring each node as full as it goes finds a way if there is one
+// ([Pinar04], their probe). With the nodes in another order, or where threads are pinned,
+// there may be better ones. Pages that
 // threads of a node share count once. What it costs to be short of memory it does not
 // look at, nor what is sent.
 //
-// I1  No node is given more pages than its memory if blocks that fit all exist.
+// I1  No node is given more pages than its memory if such blocks that fit all exist.
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "model/terms.h"
+#include "place/counts.h"
 #include "place/policies.h"
 
 #define CLOSE 1e-3 ///< relative: how near the least share and level are found
@@ -33,6 +37,8 @@ struct pouring {
     uint32_t *stamps;  ///< [n_groups]: stamp of the node that had it last
     uint32_t stamp;    ///< of the node that is being filled
     uint32_t *node_of; ///< [n_threads]
+    uint32_t *pinned;  ///< threads, those of node 0 first
+    uint32_t *ends;    ///< [n_nodes]: where in `pinned` those of the next begin
 };
 
 /** What is in the node that is being filled. */
@@ -72,17 +78,25 @@ static void stamp_groups(struct pouring *pouring, uint32_t thread)
     }
 }
 
+/** What there would be with a thread more. */
+static struct vessel with_thread(const struct pouring *pouring,
+                                 const struct vessel *vessel, uint32_t thread)
+{
+    const double thread_s = pouring->view->threads[thread].computation_s;
+
+    return (struct vessel){
+        vessel->pages + pages_more(pouring, thread),
+        vessel->work_s + thread_s,
+        fmax(vessel->longest_s, thread_s),
+    };
+}
+
 /** Pour a thread in, if it finds room. @return whether it did */
 static int pour_thread(struct pouring *pouring, uint32_t node, double level_s,
                        struct vessel *vessel, uint32_t thread)
 {
     const struct node_rates *rates = &pouring->rates[node];
-    const double thread_s = pouring->view->threads[thread].computation_s;
-    const struct vessel more = {
-        vessel->pages + pages_more(pouring, thread),
-        vessel->work_s + thread_s,
-        fmax(vessel->longest_s, thread_s),
-    };
+    const struct vessel more = with_thread(pouring, vessel, thread);
     const double time_s =
         fmax(more.work_s / pouring->view->nodes[node].n_processors,
              more.longest_s) *
@@ -98,6 +112,17 @@ static int pour_thread(struct pouring *pouring, uint32_t node, double level_s,
     return 1;
 }
 
+/** Those that are pinned are there, whether or not there is room. */
+static void pour_pinned(struct pouring *pouring, uint32_t node,
+                        struct vessel *vessel)
+{
+    for (uint32_t k = node > 0 ? pouring->ends[node - 1] : 0;
+         k < pouring->ends[node]; k++) {
+        *vessel = with_thread(pouring, vessel, pouring->pinned[k]);
+        stamp_groups(pouring, pouring->pinned[k]);
+    }
+}
+
 // ---- all nodes ----
 
 /** Fill the nodes in turn. @return whether all threads found room */
@@ -110,8 +135,10 @@ static int pour(struct pouring *pouring, double level_s)
         struct vessel vessel = {.pages = pouring->common_pages};
 
         pouring->stamp++;
+        pour_pinned(pouring, x, &vessel);
         while (thread < view->n_threads &&
-               pour_thread(pouring, x, level_s, &vessel, thread)) {
+               (view->threads[thread].is_pinned ||
+                pour_thread(pouring, x, level_s, &vessel, thread))) {
             thread++;
         }
     }
@@ -172,6 +199,24 @@ static double find_level(struct pouring *pouring)
     return high_s;
 }
 
+static void sort_pinned(struct pouring *pouring, const uint32_t *current)
+{
+    const struct cluster_view *view = pouring->view;
+    uint32_t n = 0;
+
+    counts_of_pinned(view, current, pouring->ends);
+    for (uint32_t x = 0; x < view->n_nodes; x++) { // where each node's begin
+        n += pouring->ends[x];
+        pouring->ends[x] = n - pouring->ends[x];
+    }
+    for (uint32_t i = 0; i < view->n_threads; i++) {
+        if (view->threads[i].is_pinned) {
+            pouring->pinned[pouring->ends[current[i]]++] = i;
+            pouring->node_of[i] = current[i];
+        }
+    }
+}
+
 static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
@@ -181,15 +226,20 @@ static void place(const struct place_request *request, struct mapping *mapping)
         .common_pages = cluster_view_common_pages(view),
         .stamps = memory_new(view->n_groups, sizeof *pouring.stamps),
         .node_of = mapping->node_of,
+        .pinned = memory_new(view->n_threads, sizeof *pouring.pinned),
+        .ends = memory_new(view->n_nodes, sizeof *pouring.ends),
     };
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         rates_compute(view, request->model, x, &pouring.rates[x]);
     }
+    sort_pinned(&pouring, request->current);
     find_share(&pouring);
     ensure(pour(&pouring, find_level(&pouring)));
     free(pouring.rates);
     free(pouring.stamps);
+    free(pouring.pinned);
+    free(pouring.ends);
 }
 
 const struct policy policy_waterfill = {

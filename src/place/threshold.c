@@ -9,7 +9,6 @@
 // I2  No node gets more than its cap, so the longest time is at most tau.
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/compare.h"
 #include "base/memory.h"
@@ -141,40 +140,125 @@ void counts_threshold(const struct demand_curve *curve, uint32_t *counts)
 
 // ---- anew ----
 
-/** The node that one thread more takes least on. */
-static uint32_t find_first_done(const struct threshold *threshold,
-                                const uint32_t *counts)
+/** The node that so many threads more take least on. @param next_s  [n_nodes] */
+static uint32_t find_first_done(const double *next_s, uint32_t n_nodes)
 {
     uint32_t best = 0;
-    double best_s = INFINITY;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
-        const double time_s = threshold->time(threshold->of, x, counts[x] + 1);
-
-        if (time_s < best_s) {
-            best = x;
-            best_s = time_s;
-        }
+    for (uint32_t x = 1; x < n_nodes; x++) {
+        best = next_s[x] < next_s[best] ? x : best;
     }
     return best;
 }
 
-/** The least time in which one node does it all. */
-static double time_of_one_node(const struct threshold *threshold)
+/** Hand threads out, `step` at once, each time to the node that is done with them first.
+ * @param n_steps  not more often. @return how many are left */
+static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
+                         uint32_t step, uint32_t n_steps, uint32_t *counts)
 {
+    const uint32_t n = threshold->n_nodes;
+    double *next_s = memory_new(n, sizeof *next_s);
+
+    for (uint32_t x = 0; x < n; x++) {
+        next_s[x] = threshold->time(threshold->of, x, counts[x] + step);
+    }
+    for (; left >= step && n_steps > 0; left -= step, n_steps--) {
+        const uint32_t x = find_first_done(next_s, n);
+
+        counts[x] += step;
+        next_s[x] = counts[x] + step <= threshold->n_threads
+                        ? threshold->time(threshold->of, x, counts[x] + step)
+                        : INFINITY;
+    }
+    free(next_s);
+    return left;
+}
+
+static uint32_t floor_of(const struct threshold *threshold, uint32_t x)
+{
+    return threshold->floors != NULL ? threshold->floors[x] : 0;
+}
+
+static double floor_time(const struct threshold *threshold, uint32_t x)
+{
+    return threshold->time(threshold->of, x, floor_of(threshold, x));
+}
+
+/** One node does all that it may. @return the time; which node */
+static double time_of_one_node(const struct threshold *threshold,
+                               uint32_t *node)
+{
+    const uint32_t n = threshold->n_nodes;
+    uint32_t longest =
+        0; // with its pinned threads, and the longest but for that one
+    double longest_s = 0;
+    double second_s = 0;
+    uint32_t n_free = threshold->n_threads;
     double least_s = INFINITY;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
-        least_s = fmin(least_s,
-                       threshold->time(threshold->of, x, threshold->n_threads));
+    for (uint32_t x = 0; x < n; x++) {
+        const double time_s = floor_time(threshold, x);
+
+        n_free -= floor_of(threshold, x);
+        second_s = fmax(second_s, fmin(time_s, longest_s));
+        longest = time_s > longest_s ? x : longest;
+        longest_s = fmax(longest_s, time_s);
+    }
+    *node = 0;
+    for (uint32_t x = 0; x < n; x++) {
+        const double time_s = fmax(
+            threshold->time(threshold->of, x, floor_of(threshold, x) + n_free),
+            x == longest ? second_s : longest_s);
+
+        *node = time_s < least_s ? x : *node;
+        least_s = fmin(least_s, time_s);
     }
     return least_s;
+}
+
+static double longest_of(const struct threshold *threshold,
+                         const uint32_t *counts)
+{
+    double longest_s = 0;
+
+    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+        longest_s =
+            fmax(longest_s, threshold->time(threshold->of, x, counts[x]));
+    }
+    return longest_s;
+}
+
+/** @return how many threads no floor has */
+static uint32_t set_floors(const struct threshold *threshold, uint32_t *counts)
+{
+    uint32_t left = threshold->n_threads;
+
+    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+        counts[x] = floor_of(threshold, x);
+        left -= counts[x];
+    }
+    return left;
+}
+
+static void share_out(const struct threshold *threshold, uint32_t *counts)
+{
+    const uint32_t n = threshold->n_nodes;
+    uint32_t left = set_floors(threshold, counts);
+
+    left = fill_up(threshold->low, n, left, counts);
+    left = hand_out(threshold, left, 1, n, counts);
+    left = fill_up(threshold->high, n, left, counts); // plateaus only
+    if (left > 0) { // only if a T_x decreases somewhere
+        left = hand_out(threshold, left, left / n + 1, n, counts);
+        (void)hand_out(threshold, left, 1, left, counts);
+    }
 }
 
 void counts_from_times(const void *of,
                        double (*time)(const void *of, uint32_t node,
                                       uint32_t n),
-                       uint32_t n_nodes, uint32_t n_threads, uint32_t *counts)
+                       uint32_t n_nodes, uint32_t n_threads,
+                       const uint32_t *floors, uint32_t *counts)
 {
     uint32_t *words = memory_new(3 * (size_t)n_nodes, sizeof *words);
     struct threshold threshold = {
@@ -182,20 +266,19 @@ void counts_from_times(const void *of,
         .time = time,
         .n_nodes = n_nodes,
         .n_threads = n_threads,
+        .floors = floors,
         .low = words,
         .middle = words + n_nodes,
         .high = words + 2 * (size_t)n_nodes,
     };
-    uint32_t left = n_threads;
+    uint32_t node;
+    const double one_s = time_of_one_node(&threshold, &node);
 
-    threshold_find(&threshold, time_of_one_node(&threshold));
-    memset(counts, 0, n_nodes * sizeof *counts);
-    left = fill_up(threshold.low, n_nodes, left, counts);
-    for (uint32_t k = 0; k < n_nodes && left > 0; k++, left--) {
-        counts[find_first_done(&threshold, counts)]++;
+    threshold_find(&threshold, one_s);
+    share_out(&threshold, counts);
+    if (one_s < longest_of(&threshold, counts)) { // as where a T_x decreases
+        counts[node] += set_floors(&threshold, counts);
     }
-    left = fill_up(threshold.high, n_nodes, left, counts); // plateaus only
-    counts[0] += left; // only if a T_x decreases somewhere
     free(words);
 }
 

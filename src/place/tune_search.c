@@ -4,7 +4,8 @@
 // ([Karnin13]), for values that need not be in any order, with what chance does to single
 // iterations kept out by medians.
 //
-//   a sample   the mean of as many iterations as take 10 ms together, 64 at most
+//   a sample   the mean of as many iterations as take 10 ms together, 64 at most, by what the
+//              sample before has taken; of another value not more than 8 at first
 //   a try      of a value: one sample that does not count, for caches and pages to follow,
 //              then 3, of which the median counts; in later rounds 6, then 12, and 12 in
 //              the last one
@@ -33,8 +34,9 @@
 #include "base/ensure.h"
 #include "place/trigger.h"
 
-#define SAMPLE_S 0.01   ///< that a sample takes at least
-#define SAMPLE_MAX 64u  ///< iterations of one
+#define SAMPLE_S 0.01  ///< that a sample takes at least
+#define SAMPLE_MAX 64u ///< iterations of one
+#define FIRST_MAX 8u ///< of the first one with a value that may take far longer
 #define FEW_SAMPLES 3u  ///< of a try in the first round
 #define WORTH 0.02      ///< part by which another value must be better
 #define OFF 0.15        ///< part by which a sample is off what is usual
@@ -51,6 +53,9 @@ static void begin_try(struct tune_search *search)
     search->index = search->left[search->at];
     search->is_warm = 0;
     search->n_samples = 0;
+    if (search->n_iterations > FIRST_MAX) {
+        search->n_iterations = FIRST_MAX;
+    }
 }
 
 static void rest(struct tune_search *search, uint32_t index)
@@ -223,7 +228,6 @@ static enum tune_event try_on(struct tune_search *search, double iteration_s,
 {
     search->n_tried += n_iterations;
     if (!search->is_warm) {
-        search->n_iterations = iterations_of_a_sample(iteration_s);
         search->is_warm = 1;
         return TUNE_GOES_ON;
     }
@@ -260,7 +264,6 @@ static enum tune_event watch(struct tune_search *search, double iteration_s)
 {
     if (!search->is_warm) {
         search->is_warm = 1;
-        search->n_iterations = iterations_of_a_sample(iteration_s);
         return TUNE_GOES_ON;
     }
     if (search->n_samples < ENOUGH_USUAL) {
@@ -283,8 +286,17 @@ static enum tune_event watch(struct tune_search *search, double iteration_s)
 enum tune_event tune_search_take(struct tune_search *search, double iteration_s,
                                  uint32_t n_iterations)
 {
+    search->n_iterations = iterations_of_a_sample(iteration_s);
     return search->is_over ? watch(search, iteration_s)
                            : try_on(search, iteration_s, n_iterations);
+}
+
+void tune_search_again(struct tune_search *search)
+{
+    if (!search->is_over) {
+        search->at = 0;
+        begin_try(search);
+    }
 }
 
 void tune_search_forget(struct tune_search *search)

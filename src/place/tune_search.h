@@ -79,6 +79,10 @@ uint32_t tune_search_span(const struct tune_search *search);
 enum tune_event tune_search_take(struct tune_search *search, double iteration_s,
                                  uint32_t n_iterations);
 
+/** Something else has changed how long iterations take: the round that runs begins again.
+ * Nothing if the search is over. */
+void tune_search_again(struct tune_search *search);
+
 /** Something else has changed how long iterations take: what is usual is not known any
  * more, nor what the value in force takes. */
 void tune_search_forget(struct tune_search *search);

@@ -138,6 +138,26 @@ static void short_iterations_are_taken_together(void **state)
     assert_int_equal(tune_search_span(&search), 64);
 }
 
+static void samples_follow_what_iterations_take(void **state)
+{
+    struct tune_search search;
+
+    (void)state;
+    tune_search_begin(&search, 3, 0);
+    tune_search_take(&search, 1e-4, 1);
+    assert_int_equal(tune_search_span(&search), 64);
+    tune_search_take(&search, 5e-3, 64); // not only after the first
+    assert_int_equal(tune_search_span(&search), 2);
+    tune_search_take(&search, 1e-4, 2);
+    tune_search_take(&search, 1e-4, 64);
+    assert_int_equal(search.index, 1); // which may take far longer
+    assert_int_equal(tune_search_span(&search), 8);
+    tune_search_know(&search, 3, 0);
+    tune_search_take(&search, 1e-4, 1);
+    tune_search_take(&search, 1e-2, 256);
+    assert_int_equal(tune_search_span(&search), 4);
+}
+
 static void it_begins_again_when_times_change_for_good(void **state)
 {
     struct program program = {1, 20e-3, 0.3, 0.02, 1};
@@ -216,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_value_that_wins_nothing_is_not_taken),
         cmocka_unit_test(single_iterations_that_take_long_mislead_nobody),
         cmocka_unit_test(short_iterations_are_taken_together),
+        cmocka_unit_test(samples_follow_what_iterations_take),
         cmocka_unit_test(it_begins_again_when_times_change_for_good),
         cmocka_unit_test(a_program_that_shrinks_slowly_is_left_alone),
         cmocka_unit_test(one_value_is_not_searched_for),

@@ -197,6 +197,11 @@ int scheme_is_busy(const struct scheme *scheme)
            scheme->state == MOVING;
 }
 
+int scheme_is_settling(const struct scheme *scheme)
+{
+    return scheme->state == SETTLING;
+}
+
 // ---- steps
 
 // How many of so many samples are enough.

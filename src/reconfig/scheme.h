@@ -113,6 +113,8 @@ void scheme_thought(struct scheme *scheme, double seconds);
 
 /** Is an iteration being tracked, a plan made or carried out? */
 int scheme_is_busy(const struct scheme *scheme);
+/** Have threads moved, so that the iterations now do not count? */
+int scheme_is_settling(const struct scheme *scheme);
 
 /** The sums so far. Under the node lock. */
 void scheme_stats(const struct scheme *scheme, struct scheme_stats *stats);

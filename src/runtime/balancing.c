@@ -362,6 +362,12 @@ int balancing_is_busy(struct node *node)
     return node->scheme != NULL && scheme_is_busy(node->scheme);
 }
 
+int balancing_is_unsettled(struct node *node)
+{
+    return balancing_is_busy(node) ||
+           (node->scheme != NULL && scheme_is_settling(node->scheme));
+}
+
 int balancing_decides(struct node *node)
 {
     return node->scheme != NULL && is_deciding(node);

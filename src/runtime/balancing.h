@@ -12,6 +12,8 @@ struct node;
 
 /** On the root: is it about to change something, and not to be disturbed? */
 int balancing_is_busy(struct node *node);
+/** Or have threads moved just now, so that times tell nothing yet? */
+int balancing_is_unsettled(struct node *node);
 /** On the root: does somebody decide where threads run? */
 int balancing_decides(struct node *node);
 

@@ -39,6 +39,18 @@ static void refuse(struct node *node, const char *name, const char *why)
     report_program_error(node, text);
 }
 
+static int has_two_alike(const struct tuned_name *name)
+{
+    for (unsigned i = 0; i < name->n_values; i++) {
+        for (unsigned k = 0; k < i; k++) {
+            if (name->values[i] == name->values[k]) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /** Copy it, since the program's arrays may lie in shared memory: not under the lock.
  * @return why not, NULL: it is fine */
 static const char *copy_name(const char *name, const int64_t *values,
@@ -55,7 +67,7 @@ static const char *copy_name(const char *name, const int64_t *values,
     memcpy(copy->name, name, length + 1);
     memcpy(copy->values, values, n * sizeof *values);
     copy->n_values = n;
-    return NULL;
+    return has_two_alike(copy) ? "two of the values are alike" : NULL;
 }
 
 static struct tuned *add_tuned(struct tuning *tuning,
@@ -195,7 +207,7 @@ static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
     if (message->type == MESSAGE_tune_is) {
-        return accept(node, &message->u.tune_is);
+        return from == 0 ? accept(node, &message->u.tune_is) : TM_EWIRE;
     }
     if (message->type == MESSAGE_tune_ask && node->self == 0) {
         return tuning_answer(node, from, message);
@@ -234,7 +246,8 @@ static void close_tuning(struct node *node)
         free(tuning->all[i]);
     }
     free(tuning->all);
-    free(tuning->searches);
+    free(tuning->names);
+    tune_plan_release(&tuning->plan);
     *tuning = (struct tuning){0};
 }
 

@@ -3,7 +3,7 @@
 #define RUNTIME_TUNING_H
 
 #include "base/waiter.h"
-#include "place/tune_search.h"
+#include "place/tune_plan.h"
 #include "runtime/tuned_name.h"
 
 struct node;
@@ -24,27 +24,13 @@ struct tuned {
     struct waiter *waiters; ///< threads that wait for that
 };
 
-/** What the root knows of one. */
-struct tuned_search {
-    struct tuned_name name;
-    struct tune_search search;
-    uint64_t from; ///< as of nodes
-    uint64_t until;
-    uint32_t index;
-    uint64_t from_before; ///< and the iterations before these
-    uint32_t index_before;
-    uint64_t
-        began_ns; ///< when `from` was asked for first; 0: that tells nothing
-    int was_busy; ///< threads were moved then
-};
-
 struct tuning {
     struct tuned **all; ///< [n]: each stays where it is
     uint32_t n;
     uint32_t n_room;
-    struct tuned_search *searches; ///< [n_searches]; on the root
-    uint32_t n_searches;
-    uint32_t n_searches_room;
+    struct tune_plan plan;    ///< on the root
+    struct tuned_name *names; ///< [plan.n]
+    uint32_t n_names_room;
 };
 
 // ---- tuning_root.c: under the node lock, on the root

@@ -157,6 +157,7 @@ class Tests:
                            ("long", "a name has 1 to 31 bytes"),
                            ("none", "there have to be 1 to 64 values"),
                            ("many", "there have to be 1 to 64 values"),
+                           ("alike", "two of the values are alike"),
                            ("other", "other values"),
                            ("task", "calls tm_tune() in a task"),
                            ("early", "tm_tune() has no value for the caller")):

@@ -12,7 +12,7 @@
  * In the end: "sum: S, differ: D, last: V, changes: C", C being how often the value was
  * another than in the iteration before.
  *
- * Modes of errors: `empty`, `long`, `none`, `many`, `other`, `task`, `early`.
+ * Modes of errors: `empty`, `long`, `none`, `many`, `alike`, `other`, `task`, `early`.
  */
 #include "program.h"
 
@@ -92,6 +92,7 @@ static void tune_in_task(void *argument)
 
 static void make_error(void)
 {
+    static const int64_t alike[] = {1, 2, 1};
     static int64_t many[65];
     tm_group group = {0};
 
@@ -103,6 +104,8 @@ static void make_error(void)
         (void)tm_tune("size", values, 0);
     } else if (is_mode("many")) {
         (void)tm_tune("size", many, 65);
+    } else if (is_mode("alike")) {
+        (void)tm_tune("size", alike, 3);
     } else if (is_mode("task")) {
         tm_spawn(&group, tune_in_task, NULL, 0);
         tm_wait(&group);
