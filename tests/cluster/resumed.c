@@ -19,6 +19,7 @@
  *   early   main() locks a mutex while threads run, before it waits
  *   on      main() goes on from its first wait
  *   other   main() does something else each time
+ *   starts  none, but each node writes a line before it calls tm_init()
  *   lost    main() ends with the exit code of a node that is lost
  *   bound   bytes are bound to a lock
  */
@@ -381,6 +382,9 @@ int main(int argc, char **argv)
     char title[64]; // of this process, and of its canary
     tm_thread aside;
 
+    if (strcmp(argv[argc - 1], "starts") == 0) {
+        printf("a node starts\n");
+    }
     tm_init(&argc, &argv);
     read_words(argc, argv);
     snprintf(title, sizeof title, "%u threads, %u iterations", job.n_threads,

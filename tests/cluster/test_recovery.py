@@ -250,6 +250,17 @@ class Recovery(Checkpoints):
         os.rename(away, there)
         self.expect_goes_on(job, right)
 
+    def what_nodes_write_before_they_start_is_shown_once(self):
+        program = self.program("resumed", *TALK, "starts")
+        right = self.right(program)
+        job = self.start(3, program, *self.words())
+        for _ in range(2):
+            self.await_generations(job, 2)
+            self.kill_node(job, 1)
+        output = self.expect_goes_on(job, right, n_back=2)
+        if output.count("a node starts") != 3:
+            job.fail(f"{output.count('a node starts')} starts", output)
+
     def a_programs_fault_is_no_loss(self):
         program = self.program("resumed", *TALK)
         job = self.start(3, program, *self.words())
