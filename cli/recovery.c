@@ -444,7 +444,7 @@ static void take_down(struct job *job, uint8_t *is_lost)
 /** What is known of nodes, and of the run that they were in, is forgotten. */
 static void forget_nodes(struct job *job)
 {
-    control_answer_askers(&job->control, EXIT_NODE_LOST,
+    control_answer_askers(&job->control, SAVING_NODE, EXIT_NODE_LOST,
                           "the job goes back to a checkpoint; try again");
     sink_end_line(&job->out);
     sink_end_line(job->err);
@@ -472,6 +472,7 @@ static void forget_nodes(struct job *job)
     job->stop_step = 0;
     job->away_s = 0;
     job->polled_s = 0; // hosts that are slow to be reached are not its absence
+    saving_ask_again(job);
     progress_begin_again(job);
 }
 

@@ -232,6 +232,26 @@ class Recovery(Checkpoints):
                 "a checkpoint was written, but on this machine" not in output):
             job.fail(f"exit code {code}", output)
 
+    def what_was_asked_for_is_asked_for_again(self):
+        """Who has asked for a checkpoint gets it after the loss."""
+        program = self.program("resumed", "-t", 3, "-i", 12, "-p", 1000000)
+        right = self.right(self.program("resumed", "-t", 3, "-i", 12))
+        job = self.start(2, program, *self.words(every=100000))
+        job.await_line("checkpoints go to")
+        with subprocess.Popen(
+                [self.path("cli", "teamster"), "checkpoint", str(job.process.pid)],
+                env={**os.environ, **self.variables}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asking:
+            if "waits for the end" not in asking.stdout.readline():
+                job.fail("it does not wait", job.kill_all())
+            self.kill_node(job, 1)
+            told = asking.stdout.read()
+        if asking.returncode != 0 or "is whole" not in told:
+            job.fail(f"{asking.returncode}: {told}", job.kill_all())
+        output = job.expect_success()
+        if self.result(output) != right or "nothing was saved" not in output:
+            job.fail("another result, or saved before", output)
+
     def a_checkpoint_is_waited_for(self):
         """One that is said to be whole, and is seen a little later."""
         program = self.program("resumed", *TALK)
