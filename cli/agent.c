@@ -431,9 +431,12 @@ static int open_signals(struct agent *agent)
     for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         sigaddset(&set, wanted[i]);
     }
+    agent->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigaddset(&set,
+              SIGUSR1); // a batch system may send them to whole job steps:
+    sigaddset(&set, SIGUSR2); // they are meant for the launcher
     sigprocmask(SIG_BLOCK, &set, &agent->old_signals);
     signal(SIGPIPE, SIG_IGN);
-    agent->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return agent->signal_fd < 0 ? -1 : 0;
 }
 

@@ -352,13 +352,13 @@ void control_answer(struct control_client *client, int exit_code,
     drop(client);
 }
 
-void control_answer_askers(struct control *control, int exit_code,
-                           const char *text)
+void control_answer_askers(struct control *control, unsigned but_node,
+                           int exit_code, const char *text)
 {
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *client = &control->clients[i];
 
-        if (client->fd >= 0 && client->has_asked &&
+        if (client->fd >= 0 && client->has_asked && client->node != but_node &&
             client->watches == WATCHES_NOTHING) {
             control_answer(client, exit_code, "%s", text);
         }

@@ -118,9 +118,10 @@ void control_tell_watchers(struct control *control, enum watching how,
 __attribute__((format(printf, 3, 4))) void control_answer(
     struct control_client *client, int exit_code, const char *format, ...);
 
-/** Give the same last line to all who wait for something about a node. */
-void control_answer_askers(struct control *control, int exit_code,
-                           const char *text);
+/** Give the same last line to all who wait for something about a node, but to those who
+ * wait for one of them. */
+void control_answer_askers(struct control *control, unsigned but_node,
+                           int exit_code, const char *text);
 
 /** The client that waits for something about a node, NULL if nobody does. */
 struct control_client *control_asker(struct control *control, unsigned node);

@@ -202,10 +202,20 @@ static void pass_on(struct stream *stream, const char *bytes, size_t size)
     sink->open = bytes[size - 1] == '\n' ? NULL : stream;
 }
 
+/** What a line began with, before a mark. */
+static void pass_on_held(struct stream *stream)
+{
+    if (stream->held.used > 0) {
+        pass_on(stream, buffer_front(&stream->held), stream->held.used);
+        buffer_drop(&stream->held, stream->held.used);
+    }
+}
+
 /** Add a line, or what there is of it, or have it wait for its like. */
 static void pass_on_line(struct stream *stream, const char *bytes, size_t size,
                          uint64_t now_ns)
 {
+    pass_on_held(stream);
     if (stream->seen != NULL &&
         !seen_is_new(stream->seen, stream->cut, bytes, size)) {
         return;
@@ -237,6 +247,7 @@ static void pass_on_lines(struct stream *stream, const char *bytes, size_t size,
 
 static void pass_on_rest(struct stream *stream, uint64_t now_ns)
 {
+    pass_on_held(stream);
     if (stream->line.used > 0) {
         pass_on_line(stream, buffer_front(&stream->line), stream->line.used,
                      now_ns);
@@ -251,6 +262,7 @@ static void take_bytes(struct stream *stream, const char *bytes, size_t size,
     size_t whole = newline != NULL ? (size_t)(newline - bytes) + 1 : 0;
     size_t first = 0;
 
+    stream->n_read += size;
     if (whole > 0 && stream->line.used > 0) {
         first = (size_t)((char *)memchr(bytes, '\n', whole) - bytes) + 1;
         buffer_append(&stream->line, bytes, first);
@@ -263,6 +275,19 @@ static void take_bytes(struct stream *stream, const char *bytes, size_t size,
     }
 }
 
+/** There is a cut in the line: its first piece does not come again after it. But it
+ * waits for the other, or lines of others would come between them. */
+static void hold_piece(struct stream *stream)
+{
+    const char *bytes = buffer_front(&stream->line);
+    const size_t size = stream->line.used;
+
+    if (size > 0 && seen_is_new(stream->seen, stream->cut, bytes, size)) {
+        buffer_append(&stream->held, bytes, size);
+    }
+    buffer_drop(&stream->line, size);
+}
+
 /** One more byte of what may be a mark. @return 0 it is none, and the byte is not taken */
 static int take_mark(struct stream *stream, char byte)
 {
@@ -273,8 +298,10 @@ static int take_mark(struct stream *stream, char byte)
     if (++stream->n_mark == SEEN_MARK) {
         const uint64_t said = seen_mark(stream->mark);
 
-        stream->cut = said != 0 ? said : stream->seen->base;
+        hold_piece(stream);
+        stream->cut = said != 0 ? said : stream->seen->whole[0];
         stream->n_mark = 0;
+        stream->n_read = 0; // stdio's buffer was emptied
     }
     return 1;
 }
@@ -336,7 +363,6 @@ int stream_read(struct stream *stream, uint64_t now_ns)
                 take_bytes(stream, bytes, (size_t)size, now_ns);
             }
             stream->last_ns = now_ns;
-            stream->n_read += (size_t)size;
             has_bytes = 1;
         } else if (size == 0) {
             end_stream(stream);
@@ -355,7 +381,8 @@ static int looks_cut(const struct stream *stream)
 
 uint64_t stream_prompt_ns(const struct stream *stream)
 {
-    if (!stream->is_prompting || stream->line.used == 0) {
+    if (!stream->is_prompting ||
+        (stream->line.used == 0 && stream->held.used == 0)) {
         return 0;
     }
     return stream->last_ns + (looks_cut(stream) ? QUIET_IN_LINE_NS : QUIET_NS);
@@ -373,6 +400,8 @@ void stream_show_prompt(struct stream *stream, uint64_t now_ns)
 void stream_forget(struct stream *stream)
 {
     descriptor_drop(&stream->fd);
+    pass_on_held(stream);
+    buffer_release(&stream->held);
     buffer_release(&stream->line);
     stream->n_mark = 0;
 }
@@ -384,6 +413,7 @@ void stream_close(struct stream *stream)
         pass_on_mark(stream, stream->last_ns);
     }
     pass_on_rest(stream, stream->last_ns);
+    buffer_release(&stream->held);
     buffer_release(&stream->line);
 }
 

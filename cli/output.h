@@ -29,8 +29,10 @@ struct stream {
     char speaker[64]; ///< as its errors name the node; "": they are not folded
     int is_prompting; ///< unfinished lines are shown after a quiet time
     uint64_t last_ns; ///< when bytes came last
-    uint64_t n_read;  ///< bytes that have come
+    uint64_t n_read;  ///< bytes that have come since its latest mark
     struct buffer line; ///< the unfinished line
+    struct buffer
+        held; ///< what is to be shown of it from before its latest mark
     struct seen
         *seen; ///< a run that may go back: what it has shown; NULL: it may not
     uint64_t cut;         ///< what its latest mark has said: seen.h
@@ -84,7 +86,7 @@ uint64_t stream_prompt_ns(const struct stream *stream);
 /** Pass the rest on and close. */
 void stream_close(struct stream *stream);
 
-/** Close; the rest is dropped, as it will come again. */
+/** Close; the rest is dropped, as it will come again, but what came before a mark. */
 void stream_forget(struct stream *stream);
 
 #endif

@@ -382,7 +382,7 @@ static void look_for_marks(struct fixture *fixture, struct seen *seen)
 static void node_writes_with_marks(struct fixture *fixture, unsigned node,
                                    const char *text, uint64_t generation)
 {
-    char bytes[400];
+    char bytes[5000];
     size_t size = 0;
     size_t at = 0;
 
@@ -417,10 +417,77 @@ static void marks_are_taken_out_and_say_where_a_cut_is(void **state)
     assert_int_equal(fixture.streams[0].cut, 8);
     expect_output(&fixture, "one\ntwo\nthree\n");
     seen_go_back(&seen, 7);
-    node_writes_with_marks(&fixture, 1, "three\none\ntwo\n", 0);
+    node_writes_with_marks(&fixture, 1, "one\ntwo\nthr|ee\n", 1001);
     expect_output(&fixture, "one\n");
     node_writes_with_marks(&fixture, 0, "|", 0); // main() has prepared
     assert_int_equal(fixture.streams[0].cut, 7);
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
+static void a_node_that_joins_is_behind_the_newest_checkpoint(void **state)
+{
+    struct fixture fixture;
+    struct seen seen = {0};
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    seen_saved(&seen, 7);
+    fixture.streams[2].cut = SEEN_PREPARING;
+    node_writes_with_marks(&fixture, 2, "starts\n|new\n", 0);
+    expect_output(&fixture, "starts\nnew\n");
+    assert_int_equal(fixture.streams[2].cut, 7);
+    seen_go_back(&seen, 7);
+    fixture.streams[2].cut = SEEN_PREPARING;
+    node_writes_with_marks(&fixture, 2, "starts\n|new\nnew\n", 0);
+    expect_output(&fixture, "new\n");
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
+// What is before the cut does not come again, what is behind it does.
+static void a_line_across_a_cut_is_shown_once(void **state)
+{
+    struct fixture fixture;
+    struct seen seen = {0};
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    node_writes_with_marks(&fixture, 0, "foo|bar\nhalf|", 7);
+    node_writes_with_marks(&fixture, 1, "other\n", 0);
+    expect_output(&fixture, "foobar\nother\n"); // whole
+    seen_go_back(&seen, 7);
+    stream_forget(&fixture.streams[0]);
+    expect_output(&fixture, "half");
+    sink_end_line(&fixture.sink);
+    expect_output(&fixture, "\n");
+    fixture.streams[2].cut = 7;
+    node_writes_with_marks(&fixture, 2, "bar\nhalf|way\n", 1001);
+    expect_output(&fixture, "way\n");
+    close_fixture(&fixture);
+    seen_release(&seen);
+}
+
+// The C library's buffer is emptied before a mark.
+static void bytes_are_counted_from_a_mark(void **state)
+{
+    struct fixture fixture;
+    struct seen seen = {0};
+    char text[4098] = "|";
+
+    (void)state;
+    open_fixture(&fixture, 0);
+    look_for_marks(&fixture, &seen);
+    fixture.streams[0].is_prompting = 1;
+    memset(text + 1, 'x', 4096);
+    text[4000] = '\n';
+    node_writes(&fixture, 0, "first\n");
+    node_writes_with_marks(&fixture, 0, text, 7);
+    assert_true(stream_prompt_ns(&fixture.streams[0]) > 1000000000);
+    node_writes_with_marks(&fixture, 0, "y", 0);
+    assert_true(stream_prompt_ns(&fixture.streams[0]) < 1000000000);
     close_fixture(&fixture);
     seen_release(&seen);
 }
@@ -479,6 +546,9 @@ int main(void)
         cmocka_unit_test(a_reader_that_does_not_read_keeps_nobody_waiting),
         cmocka_unit_test(a_reader_that_is_gone_is_an_error_once),
         cmocka_unit_test(marks_are_taken_out_and_say_where_a_cut_is),
+        cmocka_unit_test(a_node_that_joins_is_behind_the_newest_checkpoint),
+        cmocka_unit_test(a_line_across_a_cut_is_shown_once),
+        cmocka_unit_test(bytes_are_counted_from_a_mark),
         cmocka_unit_test(what_is_no_mark_is_the_programs),
         cmocka_unit_test(half_a_line_of_who_is_lost_comes_again),
     };

@@ -4,7 +4,7 @@
 // checkpoint, by itself. It is as if everything had been killed and somebody had typed
 // --restart; the launcher, its output, its control socket, its page and who watches it stay.
 //
-//   what has ended the run is a loss     is_loss: what gives 75. A fault of the program
+//   what has ended the run is a loss     is_loss: it was stopped with 75. A fault of the program
 //                                        (128 + n), or too little memory (71), would come
 //                                        again
 //   the checkpoint                       the newest whose files are whole
@@ -37,6 +37,8 @@
 #include "os/checkpoint_manifest.h"
 
 #define THOUSAND 1000u
+#define SEEN_S                                                                 \
+    5 // for what is written to be seen here, where a file system is slow
 
 // ---- the beginning
 
@@ -77,12 +79,35 @@ static int make_token(struct recovery *recovery)
     return 0;
 }
 
+static int is_restart(const struct job *job)
+{
+    return strcmp(job->plan->restart, "none") != 0;
+}
+
+/** Iterations of an earlier run that this one goes on from, if all is whole there. */
+static uint64_t count_before(const struct job *job)
+{
+    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
+    uint64_t n_ended = 0;
+
+    ensure_memory(manifest != NULL);
+    if (is_restart(job) &&
+        checkpoint_newest(job->plan->restart, manifest) == NULL) {
+        n_ended = manifest->n_ended;
+    }
+    free(manifest);
+    return n_ended;
+}
+
 int recovery_open(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
     const char *why;
 
     unsetenv("TEAMSTER_RECOVERY"); // of a run around this one
+    recovery->begun_at = count_before(job);
+    recovery->back.iteration = recovery->begun_at;
+    recovery->farthest = recovery->begun_at;
     if (job->plan->n_recoveries == 0) {
         return 0;
     }
@@ -110,6 +135,7 @@ void recovery_release(struct job *job)
     seen_release(&job->recovery.out);
     seen_release(&job->recovery.err);
     hosts_release(&job->recovery.hosts);
+    hosts_release(&job->recovery.lost);
     free(job->recovery.plan);
 }
 
@@ -150,7 +176,8 @@ static unsigned count_lost(const struct job *job)
 
 static int is_loss(const struct job *job)
 {
-    return job->exit_code == EXIT_NODE_LOST ||
+    return (job->exit_code == EXIT_NODE_LOST &&
+            job->phase == JOB_STOPPING) || // else it is the program's own
            (job->exit_code == EXIT_UNREACHABLE && job->recovery.n_back > 0 &&
             count_lost(job) > 0);
 }
@@ -185,13 +212,29 @@ static unsigned list_members(const struct job *job, struct host *hosts,
     return n;
 }
 
+static int has_name(const struct hosts *hosts, const char *name)
+{
+    for (unsigned i = 0; i < hosts->n; i++) {
+        if (strcmp(hosts->all[i].name, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static const struct host *next_spare(struct job *job)
 {
     const struct hosts *spares = job->plan->spares;
+    struct recovery *recovery = &job->recovery;
 
-    return job->recovery.n_spares < spares->n
-               ? &spares->all[job->recovery.n_spares++]
-               : NULL;
+    while (recovery->n_spares < spares->n) {
+        const struct host *spare = &spares->all[recovery->n_spares++];
+
+        if (!has_name(&recovery->lost, spare->name)) {
+            return spare;
+        }
+    }
+    return NULL;
 }
 
 static void keep_host(struct hosts *hosts, const struct host *host)
@@ -199,6 +242,19 @@ static void keep_host(struct hosts *hosts, const struct host *host)
     vector_reserve(hosts->all, hosts->n_room, hosts->n + 1);
     hosts->all[hosts->n] = *host;
     hosts->all[hosts->n++].label[0] = '\0';
+}
+
+/** Hosts that are of no use any more are no spares, either. */
+static void note_lost(struct job *job, const uint8_t *is_lost)
+{
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        struct host host = {.share = 1};
+
+        snprintf(host.name, sizeof host.name, "%s", job->remote.hosts[i].name);
+        if (is_lost[1 + i] && !has_name(&job->recovery.lost, host.name)) {
+            keep_host(&job->recovery.lost, &host);
+        }
+    }
 }
 
 /** Where nodes are to be from now on: as before, with spares instead of what is lost.
@@ -213,6 +269,7 @@ static void place_nodes(struct job *job, const uint8_t *is_lost,
     size_t used = 0;
 
     text[0] = '\0';
+    note_lost(job, is_lost);
     for (unsigned i = 0; i < n; i++) {
         if (!is_lost[on[i]]) {
             keep_host(hosts, &members[i]);
@@ -225,6 +282,7 @@ static void place_nodes(struct job *job, const uint8_t *is_lost,
         }
     }
     if (hosts->n == 0) { // one that has come back, perhaps
+        job->recovery.lost.n = 0;
         for (unsigned i = 0; i < n; i++) {
             keep_host(hosts, &members[i]);
         }
@@ -286,19 +344,58 @@ static uint64_t clock_at(uint64_t time_s, uint64_t least)
     return now_ns > least && ago_ns < now_ns - least ? now_ns - ago_ns : least;
 }
 
+/** The root has said that one is whole; this machine may see it a little later. */
+static void await_saved(const struct recovery *recovery, double slowdown,
+                        struct checkpoint_manifest *manifest)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    const int n_looks = (int)(SEEN_S * 10 * slowdown);
+
+    for (int i = 0;
+         recovery->saved.generation > 0 && i < n_looks &&
+         checkpoint_load(recovery->folder, recovery->saved.generation,
+                         manifest) != NULL;
+         i++) {
+        nanosleep(&pause, NULL);
+    }
+}
+
+/** A list of the folder may be old where a look by name is not.
+ * @return 0: there is none of this run */
+static int find_newest(struct job *job, struct checkpoint_manifest *manifest)
+{
+    const struct recovery *recovery = &job->recovery;
+    unsigned index;
+
+    if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
+        manifest->generation > recovery->before &&
+        manifest->generation >= recovery->saved.generation) {
+        return 1;
+    }
+    if (recovery->saved.generation > 0 &&
+        checkpoint_load(recovery->folder, recovery->saved.generation,
+                        manifest) == NULL &&
+        checkpoint_check_files(recovery->folder, manifest, &index) == NULL) {
+        return 1;
+    }
+    return checkpoint_choose(recovery->folder, manifest, NULL, NULL) == NULL &&
+           manifest->generation > recovery->before;
+}
+
 /** What there is to go back to; nothing: the beginning. */
 static struct saved choose(struct job *job)
 {
     const struct recovery *recovery = &job->recovery;
     struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
-    struct saved found = {.at_ns = recovery->began_ns};
+    struct saved found = {.iteration = recovery->begun_at,
+                          .at_ns = recovery->began_ns};
 
     ensure_memory(manifest != NULL);
+    await_saved(recovery, job->slowdown, manifest);
     if (recovery->n_back > 0) {
         remove_outdated(recovery);
     }
-    if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
-        manifest->generation > recovery->before) {
+    if (find_newest(job, manifest)) {
         found = (struct saved){
             .generation = manifest->generation,
             .iteration = manifest->n_ended,
@@ -320,17 +417,20 @@ static struct saved choose(struct job *job)
 static void take_down(struct job *job, uint8_t *is_lost)
 {
     job_kill(job);
-    for (unsigned i = 0; i < job->n_started; i++) {
-        struct node *node = &job->nodes[i];
-
-        stream_forget(&node->out);
-        stream_forget(&node->err);
-        link_close(&node->link);
-    }
     for (unsigned i = 0; i < job->remote.n; i++) {
         is_lost[1 + i] = is_host_lost(job, i) != 0;
     }
     remote_finish(job);
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        // What was written before the checkpoint does not come again.
+        while (stream_read(&node->out, 0) || stream_read(&node->err, 0)) {
+        }
+        stream_forget(&node->out);
+        stream_forget(&node->err);
+        link_close(&node->link);
+    }
     for (unsigned i = 0; i < job->remote.n; i++) {
         is_lost[1 + i] |= job->remote.hosts[i].is_lost != 0;
     }
@@ -344,7 +444,7 @@ static void take_down(struct job *job, uint8_t *is_lost)
 /** What is known of nodes, and of the run that they were in, is forgotten. */
 static void forget_nodes(struct job *job)
 {
-    control_answer_askers(&job->control, EXIT_NODE_LOST,
+    control_answer_askers(&job->control, SAVING_NODE, EXIT_NODE_LOST,
                           "the job goes back to a checkpoint; try again");
     sink_end_line(&job->out);
     sink_end_line(job->err);
@@ -371,6 +471,8 @@ static void forget_nodes(struct job *job)
     job->ended_ns = 0;
     job->stop_step = 0;
     job->away_s = 0;
+    job->polled_s = 0; // hosts that are slow to be reached are not its absence
+    saving_ask_again(job);
     progress_begin_again(job);
 }
 
@@ -409,9 +511,8 @@ static void tell_back(struct job *job, const struct saved *back,
     const double lost_s = (double)lost_ns * 1e-9;
 
     if (back->generation == 0) {
-        job_say(job,
-                "nothing was saved yet: back to the beginning, %.1f s "
-                "lost%s",
+        job_say(job, "nothing was saved yet: back to %s, %.1f s lost%s",
+                is_restart(job) ? "where --restart began" : "the beginning",
                 lost_s, places);
     } else {
         job_say(job,
@@ -436,6 +537,15 @@ static int may_go_back(struct job *job, const struct saved *back)
                 "input again, and more than %u MiB came through a pipe; use "
                 "a file (< FILE)",
                 INPUT_KEPT_MAX >> 20);
+        return 0;
+    }
+    if (back->generation == 0 &&
+        (recovery->saved.generation > 0 || recovery->back.generation > 0)) {
+        job_say(job,
+                "it does not go back: a checkpoint was written, but on this "
+                "machine %s has none that is whole; where it can be seen: "
+                "teamster run --restart=%s",
+                recovery->folder, recovery->folder);
         return 0;
     }
     if (recovery->n_back > 0 && back->generation == recovery->back.generation &&

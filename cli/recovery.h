@@ -26,6 +26,7 @@ struct recovery {
     unsigned n_tries;         ///< until now
     unsigned n_back;          ///< how often it has gone back
     uint64_t before;          ///< generations up to it are of an earlier run
+    uint64_t begun_at;        ///< iterations that --restart began with
     uint64_t first;           ///< number of the first checkpoint of these nodes
     struct saved back;        ///< what it has gone back to last
     struct saved saved;       ///< heard of last
@@ -33,6 +34,7 @@ struct recovery {
     uint64_t began_ns;        ///< when these nodes were started
     struct hosts hosts;       ///< of these nodes; none: all are here
     unsigned n_spares;        ///< of the plan's that have taken a place
+    struct hosts lost;        ///< that are asked no more, by their names
     struct launch_plan *plan; ///< of these nodes, once it has gone back
     struct seen out;
     struct seen err;

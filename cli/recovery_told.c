@@ -23,6 +23,26 @@ static void settle(struct job *job)
     }
 }
 
+static int is_past(const struct stream *stream, uint64_t generation)
+{
+    return stream->fd < 0 ||
+           (stream->cut != SEEN_PREPARING && stream->cut >= generation);
+}
+
+/** Has all been read that nodes wrote before a cut? */
+static int are_past(const struct job *job, uint64_t generation)
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        const struct node *node = &job->nodes[i];
+
+        if (!is_past(&node->out, generation) ||
+            !is_past(&node->err, generation)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration)
 {
@@ -31,8 +51,9 @@ void recovery_note_saved(struct job *job, uint64_t generation,
     if (!recovery_is_wanted(recovery)) {
         return;
     }
-    // Lines on their way are of before the one that was saved before.
-    if (recovery->saved.iteration > recovery->farthest) {
+    // Who reads our output may be slow, and so are we then.
+    if (recovery->saved.iteration > recovery->farthest &&
+        are_past(job, recovery->saved.generation)) {
         settle(job);
     }
     recovery->saved = (struct saved){.generation = generation,

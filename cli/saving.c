@@ -4,7 +4,7 @@
 //
 //   teamster checkpoint JOB    is answered when it is whole, or with the reason why there is none
 //   SIGUSR2 to the launcher    the same, said on stderr; batch systems can send it before a
-//                              time limit (sbatch --signal=USR2@300)
+//                              time limit (sbatch --signal=B:USR2@300)
 //   --checkpoint-before=TIME   as SIGUSR2, so long before the end that Slurm tells of
 //
 // The root makes it, where the next iteration ends (SAVE), and says SAVED.
@@ -18,9 +18,6 @@
 #include "base/log.h"
 #include "job.h"
 #include "net/message.h"
-
-/** A client that waits for a checkpoint waits for something about this node. */
-#define NO_NODE (TM_MAX_NODES + 1u)
 
 void saving_begin(struct job *job)
 {
@@ -37,7 +34,7 @@ void saving_begin(struct job *job)
         job_say(job,
                 "--checkpoint-before: no time limit is known, for "
                 "SLURM_JOB_END_TIME is not set or has passed; a batch "
-                "system may send SIGUSR2 instead (sbatch --signal=USR2@%d)",
+                "system may send SIGUSR2 instead (sbatch --signal=B:USR2@%d)",
                 (int)before_s);
         return;
     }
@@ -56,16 +53,25 @@ static const char *ask_root(struct job *job)
         return "the program has not begun yet, or has ended";
     }
     link_send(&job->nodes[0].link, BOOT_SAVE, NULL, 0);
+    job->saving.is_asked = 1;
+    job->saving.is_sent = 1;
     return NULL;
+}
+
+void saving_ask_again(struct job *job)
+{
+    job->saving.is_sent = 0;
 }
 
 void saving_ask(struct job *job, struct control_client *client)
 {
     const char *why = ask_root(job);
 
-    client->node = NO_NODE;
+    client->node = SAVING_NODE;
     if (why != NULL) {
         control_answer(client, EXIT_CONFIG, "no checkpoint: %s", why);
+    } else {
+        control_say(client, "it waits for the end of an iteration");
     }
 }
 
@@ -90,7 +96,7 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
 {
     struct control_client *client;
 
-    while ((client = control_asker(&job->control, NO_NODE)) != NULL) {
+    while ((client = control_asker(&job->control, SAVING_NODE)) != NULL) {
         if (saved->why[0] == '\0') {
             control_answer(
                 client, 0,
@@ -108,6 +114,7 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
         job_say(job, "no checkpoint: %s", saved->why);
     }
     job->saving.is_said = 0;
+    job->saving.is_asked = 0;
 }
 
 tm_status saving_take(struct job *job, const struct link_frame *frame)
@@ -130,6 +137,10 @@ void saving_poll(struct job *job, uint64_t now_ns)
         job->phase == JOB_RUNNING) {
         job->saving.due_ns = 0;
         ask_and_say(job);
+    }
+    if (job->saving.is_asked && !job->saving.is_sent &&
+        job->phase == JOB_RUNNING) {
+        (void)ask_root(job);
     }
 }
 

@@ -12,12 +12,17 @@ struct job;
 
 /* Checkpoints that somebody asks for: `teamster checkpoint`, SIGUSR2, --checkpoint-before. */
 
+/** A client that waits for a checkpoint waits for something about this node. */
+#define SAVING_NODE (TM_MAX_NODES + 1u)
+
 /** Of a run. */
 struct saving {
     uint64_t due_ns; ///< for --checkpoint-before; 0: it is not, or has been
     uint64_t
         newest; ///< iterations that had ended at the newest that is whole ...
     int has_newest; ///< ... if there is one
+    int is_asked;   ///< somebody waits for one ...
+    int is_sent;    ///< ... and the root that there is now knows it
     int is_said;    ///< what comes of it is to be said on stderr
 };
 
@@ -29,6 +34,9 @@ void saving_ask(struct job *job, struct control_client *client);
 
 /** A signal asks for one; what comes of it is said on stderr. */
 void saving_ask_by_signal(struct job *job);
+
+/** The root is another now: what was asked for, and has not come, it is asked for again. */
+void saving_ask_again(struct job *job);
 
 /** The root says that a checkpoint is whole, asked for or not, or why one that was asked for
  * is none. @return TM_OK, TM_EWIRE */

@@ -12,11 +12,13 @@
 //
 //   '\0' "cut " TOKEN ' ' GENERATION '\0'     digits are of base 16, of both 16
 //
-// which the launcher takes out (output.c). main() is not in a checkpoint, it prepares again;
-// what it writes meanwhile is a part of its own, which a mark of generation 0 ends.
+// which the launcher takes out (output.c). Where a line spans a cut each of its pieces counts
+// as a line, for only the second comes again. main() is not in a checkpoint, it prepares again,
+// and nodes start again; what they write meanwhile is a part of its own, which a mark of
+// generation 0 ends.
 //
-// V1  A line that was shown after the cut that the run goes back to, or by main() while it
-//     prepared, is not shown again, as often as it was; every other line is.
+// V1  A line that was shown after the cut that the run goes back to, or while main()
+//     prepared and nodes started, is not shown again, as often as it was; every other line is.
 // V2  What came before the cut of the older one of the two newest generations that are whole
 //     is not kept.
 #include "seen.h"
@@ -28,7 +30,7 @@
 #include "base/hash.h"
 #include "base/vector.h"
 
-/** So many lines are kept: some 64 MB. */
+/** So many lines are kept, and so many of the preparing: some 64 MB each. */
 #define KEPT_MAX (UINT64_C(1) << 21)
 
 #define MARK_BEGIN 5u // '\0' "cut "
@@ -118,6 +120,19 @@ static int has_come(struct seen *seen, uint64_t cut, uint64_t key)
            take_line(&seen->preparing_again, key);
 }
 
+static void keep(struct seen *seen, uint64_t cut, uint64_t key)
+{
+    uint64_t *n = cut == SEEN_PREPARING ? &seen->n_preparing : &seen->n_kept;
+
+    if (*n < KEPT_MAX) {
+        add_lines(part_of(seen, cut), key, 1);
+        ++*n;
+    } else if (!seen->is_overfull || cut > seen->overfull_at) {
+        seen->is_overfull = 1;
+        seen->overfull_at = cut;
+    }
+}
+
 int seen_is_new(struct seen *seen, uint64_t cut, const char *line, size_t size)
 {
     const uint64_t key = hash_bytes(HASH_START, line, size);
@@ -132,12 +147,7 @@ int seen_is_new(struct seen *seen, uint64_t cut, const char *line, size_t size)
     }
     is_new = (cut == SEEN_PREPARING && seen->base != 0) ||
              !take_line(&seen->expected, key);
-    if (seen->n_kept >= KEPT_MAX) {
-        seen->is_overfull = 1;
-        return is_new;
-    }
-    add_lines(part_of(seen, cut), key, 1);
-    seen->n_kept++;
+    keep(seen, cut, key);
     return is_new;
 }
 
@@ -147,6 +157,7 @@ void seen_saved(struct seen *seen, uint64_t generation)
 
     seen->whole[1] = seen->whole[0];
     seen->whole[0] = generation;
+    seen->is_overfull &= seen->overfull_at >= seen->whole[1];
     while (i < seen->n_parts) {
         if (seen->parts[i].cut < seen->whole[1]) { // V2
             drop_part(seen, i);
@@ -158,19 +169,22 @@ void seen_saved(struct seen *seen, uint64_t generation)
 
 void seen_go_back(struct seen *seen, uint64_t generation)
 {
-    while (seen->n_parts > 0) {
-        const struct seen_part *last = &seen->parts[seen->n_parts - 1];
+    size_t i = 0;
 
-        if (last->cut >= generation) {
-            add_all(&seen->expected, &last->lines);
+    while (i < seen->n_parts) {
+        if (seen->parts[i].cut >= generation) {
+            add_all(&seen->expected, &seen->parts[i].lines);
+            drop_part(seen, i);
+        } else { // the older checkpoint may be gone back to yet
+            i++;
         }
-        drop_part(seen, seen->n_parts - 1);
     }
     map_release(&seen->preparing_again);
     add_all(&seen->preparing_again, &seen->preparing);
     seen->base = generation;
+    seen->whole[1] = seen->whole[0] == generation ? seen->whole[1] : 0;
     seen->whole[0] = generation;
-    seen->whole[1] = 0;
+    seen->is_overfull &= seen->overfull_at == SEEN_PREPARING;
 }
 
 uint64_t seen_settle(struct seen *seen)

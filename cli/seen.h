@@ -15,7 +15,8 @@
 #define SEEN_TOKEN 16u ///< digits that are secret to the run
 #define SEEN_MARK 39u  ///< bytes of a mark in the output
 
-/** The part of the root's output that main() writes before it waits for its threads. */
+/** The part of the output that nodes write until they have started, and of the root's
+ * that main() writes before it waits for its threads. */
 #define SEEN_PREPARING UINT64_MAX
 
 /** Lines from one cut to the next. */
@@ -34,11 +35,13 @@ struct seen {
     struct seen_part *parts;    ///< [n_parts]
     size_t n_parts;
     size_t room;
-    struct map expected; ///< shown before it went back, and not come again yet
-    uint64_t base;       ///< the generation it has gone back to; 0: none
-    uint64_t whole[2];   ///< the newest that is whole, and the one before
-    uint64_t n_kept;     ///< lines of parts
-    int is_overfull;     ///< there were too many: not all are known
+    struct map expected;  ///< shown before it went back, and not come again yet
+    uint64_t base;        ///< the generation it has gone back to; 0: none
+    uint64_t whole[2];    ///< the newest that is whole, and the one before
+    uint64_t n_kept;      ///< lines of parts
+    uint64_t n_preparing; ///< and of `preparing`
+    int is_overfull;      ///< there were too many: not all are known ...
+    uint64_t overfull_at; ///< ... of parts up to this cut
 };
 
 /** Has a stream's next line to be shown? From now on it has been.
@@ -59,7 +62,8 @@ uint64_t seen_settle(struct seen *seen);
 /** Are bytes the beginning of a mark, or all of it? @param size  at most SEEN_MARK */
 int seen_is_mark(const struct seen *seen, const char *bytes, size_t size);
 
-/** What a whole mark says: the generation whose cut it is, 0: main() has prepared. */
+/** What a whole mark says: the generation whose cut it is, 0: the node has started, or main()
+ * has prepared. */
 uint64_t seen_mark(const char *bytes);
 
 void seen_release(struct seen *seen);

@@ -84,6 +84,40 @@ static void lines_before_the_older_checkpoint_are_forgotten(void **state)
     seen_release(&seen);
 }
 
+static void it_may_fall_back_again_and_farther(void **state)
+{
+    struct seen seen = {0};
+
+    (void)state;
+    seen_saved(&seen, 1);
+    assert_true(is_new(&seen, 1, "first\n"));
+    seen_saved(&seen, 2);
+    assert_true(is_new(&seen, 2, "second\n"));
+    seen_go_back(&seen, 2);
+    assert_false(is_new(&seen, 2, "second\n"));
+    seen_go_back(&seen, 1); // its files were torn meanwhile
+    assert_false(is_new(&seen, 1, "first\n"));
+    assert_false(is_new(&seen, 1, "second\n"));
+    assert_true(is_new(&seen, 1, "third\n"));
+    seen_release(&seen);
+}
+
+static void too_many_lines_are_so_until_they_are_not_needed(void **state)
+{
+    struct seen seen = {.n_kept = UINT64_C(1) << 40};
+
+    (void)state;
+    assert_true(is_new(&seen, SEEN_PREPARING, "apart\n"));
+    assert_false(seen.is_overfull);
+    assert_true(is_new(&seen, 0, "one too many\n"));
+    assert_true(seen.is_overfull);
+    seen_saved(&seen, 1);
+    assert_true(seen.is_overfull); // the beginning may be gone back to
+    seen_saved(&seen, 2);
+    assert_false(seen.is_overfull);
+    seen_release(&seen);
+}
+
 static void main_prepares_again_and_is_not_heard(void **state)
 {
     struct seen seen = {0};
@@ -209,6 +243,8 @@ int main(void)
         cmocka_unit_test(a_line_that_came_twice_is_dropped_twice),
         cmocka_unit_test(what_was_dropped_is_dropped_after_the_next_loss_too),
         cmocka_unit_test(lines_before_the_older_checkpoint_are_forgotten),
+        cmocka_unit_test(it_may_fall_back_again_and_farther),
+        cmocka_unit_test(too_many_lines_are_so_until_they_are_not_needed),
         cmocka_unit_test(main_prepares_again_and_is_not_heard),
         cmocka_unit_test(from_the_beginning_all_comes_again),
         cmocka_unit_test(what_does_not_come_again_is_counted_once),

@@ -134,12 +134,12 @@ static void name_node(struct node *node, const struct host *host)
     }
 }
 
-/** So that nothing is shown twice. Of the root it is main()'s until that has prepared. */
-static void follow_output(struct stream *stream, struct seen *seen,
-                          int is_of_root)
+/** So that nothing is shown twice. Until a mark says that the node has started, or that
+ * main() has prepared, all comes again each time. */
+static void follow_output(struct stream *stream, struct seen *seen)
 {
     stream->seen = seen;
-    stream->cut = is_of_root ? SEEN_PREPARING : seen->base;
+    stream->cut = SEEN_PREPARING;
 }
 
 struct node *job_adopt(struct job *job, const struct spawned *spawned,
@@ -158,8 +158,8 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     node->err.fd = spawned->err;
     node->err.sink = job->err;
     if (recovery_is_wanted(&job->recovery)) {
-        follow_output(&node->out, &job->recovery.out, node_is_root(node));
-        follow_output(&node->err, &job->recovery.err, node_is_root(node));
+        follow_output(&node->out, &job->recovery.out);
+        follow_output(&node->err, &job->recovery.err);
     }
     if (job->plan->is_tagged) {
         snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);

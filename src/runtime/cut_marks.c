@@ -89,7 +89,7 @@ void cut_marks_write(const struct node *node, uint64_t generation)
 
 void cut_marks_prepared(struct node *node)
 {
-    if (!node->cut_marks.is_prepared && node->self == 0) {
+    if (!node->cut_marks.is_prepared) {
         node->cut_marks.is_prepared = 1;
         cut_marks_write(node, 0);
     }

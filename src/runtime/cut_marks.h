@@ -19,7 +19,7 @@ struct cut_marks {
                       ///< gone back
     uint64_t from;    ///< the generation to go on from; 0: none, or the newest
     ino_t outputs[2]; ///< the launcher's pipes behind stdout and stderr
-    int is_prepared;  ///< that main() has is said
+    int is_prepared;  ///< that it is said
 };
 
 /** Read what the launcher has said; ends the process if it makes no sense, or if --recover is
@@ -30,7 +30,8 @@ void cut_marks_read(struct node *node);
  * blocks as writing to stdout does. No lock. */
 void cut_marks_write(const struct node *node, uint64_t generation);
 
-/** Say in the root's that main() has prepared, the first time. On its stack; blocks likewise. */
+/** Say in this node's that it has started, or on the root that main() has prepared, the first
+ * time: what comes from now on is of threads. On the stack of main(); blocks likewise. */
 void cut_marks_prepared(struct node *node);
 
 /** Tell the launcher that a checkpoint is whole, or why there is none. On the root.

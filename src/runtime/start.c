@@ -631,6 +631,7 @@ static tm_status start_node(const struct tm_program *program,
     }
     canary = join_cluster(node, own);
     if (node->self != 0) {
+        cut_marks_prepared(node);
         become_server(node, canary);
     }
     become_main(node);

@@ -5,10 +5,12 @@
  * threads' own, stacks of various depths, threads that have ended and others that come late.
  * Its one number at the end is the same however often it was ended and went on.
  *
- *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-o] [-c I] [MISTAKE]
+ *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-o] [-w W] [-c I]
+ *             [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
  * -o  each thread writes a line in each, and main() two, and what it reads
+ * -w  with so much white space before it
  * -c  thread 0 kills its process in iteration I, whenever it comes there
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
@@ -17,6 +19,8 @@
  *   early   main() locks a mutex while threads run, before it waits
  *   on      main() goes on from its first wait
  *   other   main() does something else each time
+ *   starts  none, but each node writes a line before it calls tm_init()
+ *   lost    main() ends with the exit code of a node that is lost
  *   bound   bytes are bound to a lock
  */
 #include <signal.h>
@@ -37,6 +41,7 @@ static TM_SHARED struct {
     unsigned n_iterations;
     unsigned pause_us;
     int is_talking;
+    unsigned width; // of what a line begins with
     unsigned crash_at;
     uint64_t seed;
     char mistake[8];
@@ -225,7 +230,8 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
         have_late_ones(iteration);
     }
     if (job.is_talking) {
-        printf("thread %u: iteration %u\n", me, iteration);
+        printf("%*sthread %u: iteration %u\n", (int)job.width, "", me,
+               iteration);
     }
     if (me == 0 && job.crash_at > 0 && iteration == job.crash_at) {
         raise(SIGKILL);
@@ -279,7 +285,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:oc:")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:oc:w:")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -298,6 +304,9 @@ static void read_words(int argc, char **argv)
             break;
         case 'c':
             job.crash_at = value;
+            break;
+        case 'w':
+            job.width = value;
             break;
         default:
             job.pause_us = value;
@@ -373,6 +382,9 @@ int main(int argc, char **argv)
     char title[64]; // of this process, and of its canary
     tm_thread aside;
 
+    if (strcmp(argv[argc - 1], "starts") == 0) {
+        printf("a node starts\n");
+    }
     tm_init(&argc, &argv);
     read_words(argc, argv);
     snprintf(title, sizeof title, "%u threads, %u iterations", job.n_threads,
@@ -382,6 +394,9 @@ int main(int argc, char **argv)
     }
     prepare();
     rounds++;
+    if (strcmp(job.mistake, "lost") == 0) {
+        exit(75);
+    }
     if (strcmp(job.mistake, "aside") == 0) {
         OK(tm_thread_create(&aside, NULL, wait_aside, NULL));
     }

@@ -365,6 +365,7 @@ class Checkpoints:
                 done = self.ask(job, "checkpoint")
                 if (done.returncode != 0 or
                         f"checkpoint {number} is whole: iteration " not in done.stdout
+                        or "waits for the end of an iteration" not in done.stdout
                         or self.generations()[-1] != number):
                     job.fail(f"{done.returncode}: {done.stdout}", job.kill_all())
             job.process.send_signal(signal.SIGUSR2)

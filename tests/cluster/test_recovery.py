@@ -167,6 +167,120 @@ class Recovery(Checkpoints):
                               output, re.M)):
             job.fail(f"exit code {code}", output)
 
+    def an_exit_code_of_the_program_is_no_loss(self):
+        """Also if it is that of a lost node."""
+        for program in (self.program("resumed", "-t", 2, "lost"),
+                        ("sh", "-c", "exit 75")):
+            job = self.start(2, program, *self.words())
+            code, output = job.finish()
+            if code != NODE_LOST or "back to" in output or "tries" in output:
+                job.fail(f"exit code {code}", output)
+
+    def a_restart_is_gone_back_to(self):
+        """To where it began; and iterations are counted from there."""
+        program = self.program("resumed", *TALK[:4], "-p", 4000, "-o")
+        right = self.right(program)
+        self.run_until(3, program, at_least=40)
+        begun = int(re.search(r"^ +\d+  \S+ \S+ +(\d+)", self.show()[1],
+                              re.M).group(1))
+        job = self.start(3, program, *self.words(every=100000),
+                         f"--restart={self.folder}")
+        job.await_line(f"thread 0: iteration {begun + 4}\n")
+        self.kill_node(job, 1)
+        output = job.expect_success()
+        if ("nothing was saved yet: back to where --restart began" not in output
+                or self.result(output) != right):
+            job.fail("another result, or not back there", output)
+        told = re.search(r"SIGKILL after .* s, iteration (\d+)", output)
+        if not told or int(told.group(1)) <= begun:
+            job.fail(f"iterations do not count from {begun}", output)
+        count = collections.Counter(LINE.findall(output))
+        wrong = [line for line, n in count.items() if n != 1]
+        if wrong or not count:
+            job.fail(f"not once: {wrong[:5]}", output)
+
+    def what_was_written_and_not_read_is_shown(self):
+        """Where nobody reads, lines wait in the nodes' pipes, from before the checkpoint."""
+        program = self.program("resumed", *TALK, "-w", 4000)
+        right = self.right(program)
+        job = self.start(3, program, *self.words(every=3))
+        self.await_generations(job, 3)
+        newest = []
+
+        def stands_still():
+            time.sleep(2 * jobs.SLOWDOWN)
+            newest.append(self.generations()[-1])
+            return newest[-2:-1] == newest[-1:]
+
+        jobs.wait_until(stands_still)
+        if not self.kill_node(job, 1):
+            job.fail("it has ended", job.kill_all())
+        time.sleep(8 * jobs.SLOWDOWN)  # until the launcher waits no more
+        self.expect_goes_on(job, right)
+
+    def it_never_begins_anew_when_something_was_saved(self):
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
+        job = self.start(2, program, *self.words(every=100000))
+        job.await_line("checkpoints go to")
+        job.process.send_signal(signal.SIGUSR2)
+        job.await_line("checkpoint 1 is whole")
+        os.rename(os.path.join(self.folder, "generation-1"),
+                  os.path.join(self.root, "away"))
+        self.kill_node(job, 1)
+        code, output = job.finish()
+        if (code != NODE_LOST or "back to" in output or
+                "a checkpoint was written, but on this machine" not in output):
+            job.fail(f"exit code {code}", output)
+
+    def what_was_asked_for_is_asked_for_again(self):
+        """Who has asked for a checkpoint gets it after the loss."""
+        program = self.program("resumed", "-t", 3, "-i", 12, "-p", 1000000)
+        right = self.right(self.program("resumed", "-t", 3, "-i", 12))
+        job = self.start(2, program, *self.words(every=100000))
+        job.await_line("checkpoints go to")
+        with subprocess.Popen(
+                [self.path("cli", "teamster"), "checkpoint", str(job.process.pid)],
+                env={**os.environ, **self.variables}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as asking:
+            if "waits for the end" not in asking.stdout.readline():
+                job.fail("it does not wait", job.kill_all())
+            self.kill_node(job, 1)
+            told = asking.stdout.read()
+        if asking.returncode != 0 or "is whole" not in told:
+            job.fail(f"{asking.returncode}: {told}", job.kill_all())
+        output = job.expect_success()
+        if self.result(output) != right or "nothing was saved" not in output:
+            job.fail("another result, or saved before", output)
+
+    def a_checkpoint_is_waited_for(self):
+        """One that is said to be whole, and is seen a little later."""
+        program = self.program("resumed", *TALK)
+        right = self.right(program)
+        job = self.start(2, program, *self.words(every=100000))
+        job.await_line("checkpoints go to")
+        job.await_line("thread 0: iteration 5\n")
+        job.process.send_signal(signal.SIGUSR2)
+        job.await_line("checkpoint 1 is whole")
+        there = os.path.join(self.folder, "generation-1")
+        away = os.path.join(self.root, "away")
+        os.rename(there, away)
+        self.kill_node(job, 1)
+        job.await_line("died: killed by SIGKILL")
+        time.sleep(1.5)
+        os.rename(away, there)
+        self.expect_goes_on(job, right)
+
+    def what_nodes_write_before_they_start_is_shown_once(self):
+        program = self.program("resumed", *TALK, "starts")
+        right = self.right(program)
+        job = self.start(3, program, *self.words())
+        for _ in range(2):
+            self.await_generations(job, 2)
+            self.kill_node(job, 1)
+        output = self.expect_goes_on(job, right, n_back=2)
+        if output.count("a node starts") != 3:
+            job.fail(f"{output.count('a node starts')} starts", output)
+
     def a_programs_fault_is_no_loss(self):
         program = self.program("resumed", *TALK)
         job = self.start(3, program, *self.words())
