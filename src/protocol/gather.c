@@ -355,21 +355,22 @@ static tm_status receive_copy(struct engine *engine, node_id from,
 // ---- what others ask for
 
 static tm_status receive_home_ask(struct engine *engine, node_id from,
-                                  page_no page)
+                                  const struct message *message)
 {
+    const page_no page = message->u.home.page;
     struct kept_page *record = kept_of(engine, page);
 
     if (!page_of(engine, page)->is_owner) {
         return TM_EWIRE;
     }
-    node_set_add(&record->waiting, from);
     if (record->n_asked > 0) {
-        return TM_OK;
-    }
-    if (gather_lacks(engine, record)) {
-        gather_begin(engine, page);
-    } else {
+        node_set_add(&record->waiting, from);
+    } else if (!gather_lacks(engine, record)) {
+        node_set_add(&record->waiting, from);
         tell_at_home(engine, record);
+    } else if (!paging_parks(engine, from, message)) {
+        node_set_add(&record->waiting, from);
+        gather_begin(engine, page);
     }
     return TM_OK;
 }
@@ -402,11 +403,14 @@ tm_status gather_receive(struct engine *engine, node_id from,
                    ? receive_diffs(engine, from, message)
                    : TM_EWIRE;
     default:
+        if (!extent_has(engine, home->page, 1)) {
+            return TM_OK; // its block is gone meanwhile
+        }
         if (!are_kept(engine, home->page)) {
             return TM_EWIRE;
         }
         return home->is_there
                    ? kept_receive_home(engine, home->page, home->stamp)
-                   : receive_home_ask(engine, from, home->page);
+                   : receive_home_ask(engine, from, message);
     }
 }
