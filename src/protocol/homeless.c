@@ -91,8 +91,9 @@ static void keep(struct engine *engine, page_no page, const void *diff,
     struct kept_page *record;
     uint32_t stamp;
 
-    if (page_of(engine, page)->state == PAGE_EXCLUSIVE) {
-        return; // nobody else has it
+    if (page_of(engine, page)->state == PAGE_EXCLUSIVE ||
+        kept_is_of_freed(engine, page)) {
+        return; // nobody else has it, or uses it any more
     }
     record = kept_of(engine, page);
     stamp = notices_next_stamp(engine);

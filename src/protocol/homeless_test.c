@@ -5,6 +5,7 @@
 #include "mem/diff.h"
 #include "protocol/kept.h"
 #include "protocol/kept_answer.h"
+#include "protocol/kept_bound.h"
 
 enum { PAGE = 3, STAMP = 50 };
 
@@ -200,6 +201,76 @@ static void writers_send_what_is_asked_for(void **state)
     assert_false(wire_has_more(&reader));
 }
 
+// A copy of another node's page comes here, and all of it is written.
+static void fill_copy(void)
+{
+    static const uint8_t body[TM_PAGE_SIZE];
+
+    assert_int_equal(use_page(PAGE, 0), FAULT_WAIT);
+    get(2, &(struct message){.type = MESSAGE_copy,
+                             .u.copy = {.page = PAGE, .epoch = 3},
+                             .body = body,
+                             .body_size = sizeof body});
+    assert_int_equal(use_page(PAGE, 1), FAULT_ALLOWED);
+    for (size_t i = 0; i < TM_PAGE_SIZE; i += 2) {
+        space_bytes_to_change(&world.space, PAGE)[i] = 1;
+    }
+}
+
+static int was_sent(enum message_type type)
+{
+    unsigned i = 0;
+
+    while (i < world.n_sent && world.sent[i].message.type != type) {
+        i++;
+    }
+    return i < world.n_sent;
+}
+
+static void close_block(void)
+{
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 4}});
+}
+
+static void too_many_diffs_go_home(void **state)
+{
+    (void)state;
+    fill_copy();
+    kept_add(kept_of(world.engine, PAGE), SELF, 1,
+             (const uint8_t[TM_PAGE_SIZE]){0}, TM_PAGE_SIZE);
+    engine_release(world.engine, 0, &world.waiter);
+    assert_true(was_sent(MESSAGE_home));
+    close_block();
+    assert_false(was_sent(MESSAGE_extent_ack)); // when it has the answer
+}
+
+// The node has acknowledged that the block is closed: nothing of it may be under way any more.
+static void what_is_freed_is_not_kept(void **state)
+{
+    (void)state;
+    fill_copy();
+    kept_add(kept_of(world.engine, PAGE), SELF, 1,
+             (const uint8_t[TM_PAGE_SIZE]){0}, TM_PAGE_SIZE);
+    close_block();
+    assert_true(was_sent(MESSAGE_extent_ack));
+    engine_release(world.engine, 0, &world.waiter);
+    assert_false(was_sent(MESSAGE_home));
+    kept_let_go(world.engine, kept_of(world.engine, PAGE));
+    assert_false(was_sent(MESSAGE_home));
+}
+
+static void who_waits_for_an_owner_ends_with_the_block(void **state)
+{
+    (void)state;
+    fill_copy();
+    kept_of(world.engine, PAGE)->is_going_home = 1;
+    world.engine->n_unfinished++;
+    kept_forget(world.engine, extent_find(world.engine, PAGE));
+    assert_int_equal(world.engine->n_unfinished, 0);
+    assert_null(kept_find(world.engine, PAGE));
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_homeless, close_node)
 
@@ -213,6 +284,9 @@ int main(void)
         TEST(others_diffs_are_passed_on_without_gaps),
         TEST(what_is_old_is_not_mapped_with_others),
         TEST(writers_send_what_is_asked_for),
+        TEST(too_many_diffs_go_home),
+        TEST(what_is_freed_is_not_kept),
+        TEST(who_waits_for_an_owner_ends_with_the_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

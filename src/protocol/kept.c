@@ -273,18 +273,24 @@ void kept_forget(struct engine *engine, const struct extent *extent)
 {
     struct kept *kept = engine->updates->kept;
     struct kept_page **link = kept == NULL ? NULL : &kept->first;
+    size_t n_unfinished = 0;
 
     while (link != NULL && *link != NULL) {
         struct kept_page *record = *link;
 
         if (record->page >= extent->page &&
             record->page < extent->page + extent->n_pages) {
+            n_unfinished += record->is_going_home;
             *link = record->next;
             (void)map_take(&kept->by_page, record->page);
             free_record(record);
         } else {
             link = &record->next;
         }
+    }
+    if (n_unfinished > 0) {
+        engine->n_unfinished -= n_unfinished;
+        engine_finished(engine);
     }
 }
 

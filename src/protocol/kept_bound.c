@@ -37,13 +37,22 @@ static void ask_home(struct engine *engine, struct kept_page *record)
     }
 }
 
+int kept_is_of_freed(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL || extent->is_closed;
+}
+
 // Z15
 void kept_let_go(struct engine *engine, struct kept_page *record)
 {
     if (record->own == NULL) {
         return;
     }
-    if (page_of(engine, record->page)->is_owner) {
+    if (kept_is_of_freed(engine, record->page)) {
+        kept_drop(record, kept_newest(record));
+    } else if (page_of(engine, record->page)->is_owner) {
         kept_drop(record, kept_has(record, engine->port->self));
     } else {
         ask_home(engine, record);

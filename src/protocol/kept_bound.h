@@ -6,6 +6,10 @@
 
 /* When a writer drops its diffs, and who has them then. Under the node lock. */
 
+/** Is the page's block being freed, or gone? Nobody is asked about it any more: this node may
+ * have acknowledged that. */
+int kept_is_of_freed(const struct engine *engine, page_no page);
+
 /** A diff has been added: are they too many, or is memory short, or are nodes about to come
  * or go? Then they go home. */
 void kept_bound(struct engine *engine, struct kept_page *record);
