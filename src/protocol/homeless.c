@@ -255,4 +255,6 @@ const struct protocol protocol_homeless = {
     .frozen = frozen,
     .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
+    .why_unsaved = "what threads write stays where it was written "
+                   "(--protocol=homeless, TM_HOMELESS)",
 };
