@@ -33,7 +33,7 @@
 
 // The stamp up to which it is to have a writer's diffs. 0: none. (What this node keeps no more
 // the owner has, and so who has the page from there.)
-static uint32_t wanted_of(const struct engine *engine,
+static uint64_t wanted_of(const struct engine *engine,
                           const struct kept_page *record, node_id writer)
 {
     return writer == engine->port->self
@@ -44,9 +44,7 @@ static uint32_t wanted_of(const struct engine *engine,
 static int lacks_of(const struct engine *engine, const struct kept_page *record,
                     node_id writer)
 {
-    const uint32_t wanted = wanted_of(engine, record, writer);
-
-    return wanted != 0 && version_is_newer(wanted, kept_has(record, writer));
+    return wanted_of(engine, record, writer) > kept_has(record, writer);
 }
 
 int gather_lacks(const struct engine *engine, const struct kept_page *record)
@@ -72,10 +70,10 @@ int gather_is_old(const struct engine *engine, page_no page)
 static void take_own(const struct engine *engine, struct kept_page *record)
 {
     const node_id self = engine->port->self;
-    const uint32_t since = kept_has_or_gets(record, self);
+    const uint64_t since = kept_has_or_gets(record, self);
 
     for (const struct kept_diff *at = record->own; at != NULL; at = at->next) {
-        if (version_is_newer(at->stamp, since)) {
+        if (at->stamp > since) {
             kept_come(record, self, at->stamp, at->bytes, at->size);
         }
     }
@@ -91,11 +89,10 @@ static unsigned find_wanted(const struct engine *engine,
 
     for (unsigned i = 0; i < roster->n_live; i++) {
         const node_id writer = roster->live[i];
-        const uint32_t since = kept_has_or_gets(record, writer);
-        const uint32_t until = wanted_of(engine, record, writer);
+        const uint64_t since = kept_has_or_gets(record, writer);
+        const uint64_t until = wanted_of(engine, record, writer);
 
-        if (writer != engine->port->self && until != 0 &&
-            version_is_newer(until, since)) {
+        if (writer != engine->port->self && until > since) {
             wanted[n++] = (struct wire_kept_wanted){writer, since, until};
         }
     }
@@ -127,7 +124,7 @@ static node_id last_of(const struct wire_kept_wanted *wanted, unsigned n)
     unsigned last = 0;
 
     for (unsigned i = 1; i < n; i++) {
-        if (version_is_newer(wanted[i].until, wanted[last].until)) {
+        if (wanted[i].until > wanted[last].until) {
             last = i;
         }
     }

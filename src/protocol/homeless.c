@@ -89,7 +89,7 @@ static void keep(struct engine *engine, page_no page, const void *diff,
                  size_t size)
 {
     struct kept_page *record;
-    uint32_t stamp;
+    uint64_t stamp;
 
     if (page_of(engine, page)->state == PAGE_EXCLUSIVE ||
         kept_is_of_freed(engine, page)) {
@@ -158,11 +158,11 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
 
 // Slot is_behind of update_rules.
 static int is_behind(const struct engine *engine, page_no page, node_id writer,
-                     uint32_t stamp)
+                     uint64_t stamp)
 {
     const struct kept_page *record = kept_find(engine, page);
 
-    return record != NULL && version_is_newer(stamp, kept_has(record, writer));
+    return record != NULL && stamp > kept_has(record, writer);
 }
 
 // Z14: what an owner has written is diffed, and its page has no access.

@@ -13,7 +13,7 @@
 #define KEPT_MAX TM_PAGE_SIZE
 
 void kept_send_home(struct engine *engine, page_no page, node_id to,
-                    int is_there, uint32_t stamp)
+                    int is_there, uint64_t stamp)
 {
     const struct message message = {
         .type = MESSAGE_home,
@@ -66,7 +66,7 @@ void kept_bound(struct engine *engine, struct kept_page *record)
     }
 }
 
-tm_status kept_receive_home(struct engine *engine, page_no page, uint32_t stamp)
+tm_status kept_receive_home(struct engine *engine, page_no page, uint64_t stamp)
 {
     struct kept_page *record = kept_find(engine, page);
 

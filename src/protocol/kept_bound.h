@@ -20,10 +20,10 @@ void kept_let_go(struct engine *engine, struct kept_page *record);
 /** Ask the page's owner to get all diffs (is_there 0), or, as the owner, say that it has the
  * receiver's up to a stamp. */
 void kept_send_home(struct engine *engine, page_no page, node_id to,
-                    int is_there, uint32_t stamp);
+                    int is_there, uint64_t stamp);
 
 /** The owner says so. @return TM_OK, TM_EWIRE */
 tm_status kept_receive_home(struct engine *engine, page_no page,
-                            uint32_t stamp);
+                            uint64_t stamp);
 
 #endif
