@@ -27,7 +27,7 @@
 #include <string.h>
 
 // Of a page no more of others' diffs are kept, for who asks this node.
-#define OTHERS_MAX TM_PAGE_SIZE
+#define OTHERS_MAX DIFF_MAX
 
 // ---- what a page lacks
 

@@ -222,7 +222,7 @@ static void fill_copy(void)
                              .body = body,
                              .body_size = sizeof body});
     assert_int_equal(use_page(PAGE, 1), FAULT_ALLOWED);
-    for (size_t i = 0; i < TM_PAGE_SIZE; i += 2) {
+    for (size_t i = 0; i < TM_PAGE_SIZE; i++) {
         space_bytes_to_change(&world.space, PAGE)[i] = 1;
     }
 }
@@ -241,6 +241,15 @@ static void close_block(void)
 {
     get(0, &(struct message){.type = MESSAGE_extent_close,
                              .u.extent_close = {.token = 4}});
+}
+
+static void one_diff_of_a_whole_page_stays(void **state)
+{
+    (void)state;
+    fill_copy();
+    engine_release(world.engine, 0, &world.waiter);
+    assert_true(kept_of(world.engine, PAGE)->n_bytes > TM_PAGE_SIZE);
+    assert_false(was_sent(MESSAGE_home));
 }
 
 static void too_many_diffs_go_home(void **state)
@@ -400,6 +409,7 @@ int main(void)
         TEST(stamps_do_not_wrap),
         TEST(notices_of_freed_blocks_change_nothing),
         TEST(that_diffs_are_dropped_is_told_behind_others),
+        TEST(one_diff_of_a_whole_page_stays),
         TEST(too_many_diffs_go_home),
         TEST(what_is_freed_is_not_kept),
         TEST(who_waits_for_an_owner_ends_with_the_block),

@@ -7,10 +7,11 @@
 //   going home   the owner has them (`home`)     -> kept, or none is left
 #include "protocol/kept_bound.h"
 
+#include "mem/diff.h"
 #include "protocol/notices.h"
 
-// Of a page a writer keeps no more diffs than it would take to send all of it.
-#define KEPT_MAX TM_PAGE_SIZE
+// Of a page a writer keeps no more diffs than one of all of it may take.
+#define KEPT_MAX DIFF_MAX
 
 void kept_send_home(struct engine *engine, page_no page, node_id to,
                     int is_there, uint64_t stamp)
