@@ -391,6 +391,25 @@ static void that_diffs_are_dropped_is_told_behind_others(void **state)
                      WIRE_SIZE_kept_diff);
 }
 
+static void when_memory_is_short_nothing_is_kept(void **state)
+{
+    struct kept_page *record;
+
+    (void)state;
+    fill_copy();
+    record = kept_of(world.engine, PAGE);
+    kept_add(record, SELF, 1, "abc", 3);
+    kept_come(record, 0, 12, "abc", 3);
+    kept_pass_on(record, record->come, TM_PAGE_SIZE);
+    record->come = NULL;
+    release_early(world.engine);
+    assert_false(was_sent(MESSAGE_home));
+    world.engine->is_short = 1;
+    release_early(world.engine);
+    assert_int_equal(record->n_other_bytes, 0);
+    assert_true(was_sent(MESSAGE_home));
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_homeless, close_node)
 
@@ -410,6 +429,7 @@ int main(void)
         TEST(notices_of_freed_blocks_change_nothing),
         TEST(that_diffs_are_dropped_is_told_behind_others),
         TEST(one_diff_of_a_whole_page_stays),
+        TEST(when_memory_is_short_nothing_is_kept),
         TEST(too_many_diffs_go_home),
         TEST(what_is_freed_is_not_kept),
         TEST(who_waits_for_an_owner_ends_with_the_block),

@@ -194,6 +194,13 @@ void kept_pass_on(struct kept_page *record, struct kept_diff *diff,
     }
 }
 
+void kept_drop_others(struct kept_page *record)
+{
+    while (record->others != NULL) {
+        drop_oldest(record);
+    }
+}
+
 const struct kept_diff *kept_next(const struct kept_page *record,
                                   node_id writer, uint64_t since)
 {

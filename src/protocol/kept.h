@@ -77,6 +77,8 @@ void kept_come(struct kept_page *record, node_id writer, uint64_t stamp,
  * room. @param most  bytes of such, of a page */
 void kept_pass_on(struct kept_page *record, struct kept_diff *diff,
                   uint32_t most);
+/** Drop all that are kept for others. */
+void kept_drop_others(struct kept_page *record);
 /** @return another's first diff behind a stamp, if there is none between that is not kept
  * here; NULL */
 const struct kept_diff *kept_next(const struct kept_page *record,

@@ -67,6 +67,20 @@ void kept_bound(struct engine *engine, struct kept_page *record)
     }
 }
 
+void kept_relieve(struct engine *engine)
+{
+    struct kept_page *record = kept_first(engine);
+
+    if (record == NULL || engine->updates->is_relieved) {
+        return;
+    }
+    engine->updates->is_relieved = 1;
+    for (; record != NULL; record = record->next) {
+        kept_drop_others(record);
+        kept_let_go(engine, record);
+    }
+}
+
 tm_status kept_receive_home(struct engine *engine, page_no page, uint64_t stamp)
 {
     struct kept_page *record = kept_find(engine, page);

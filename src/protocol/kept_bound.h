@@ -17,6 +17,10 @@ void kept_bound(struct engine *engine, struct kept_page *record);
 /** Drop all as soon as the page's owner has them, or at once if that is this node. */
 void kept_let_go(struct engine *engine, struct kept_page *record);
 
+/** Memory is short: give up what others need not come here for, and let all the rest go. What comes
+ * later is not kept for long (kept_bound()). */
+void kept_relieve(struct engine *engine);
+
 /** Ask the page's owner to get all diffs (is_there 0), or, as the owner, say that it has the
  * receiver's up to a stamp. */
 void kept_send_home(struct engine *engine, page_no page, node_id to,

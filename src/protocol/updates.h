@@ -70,6 +70,7 @@ struct updates {
         n_acquires; ///< adaptive: times that a thread here may have gone on
     struct notices *notices; ///< NULL: there have been none
     uint64_t stamp;        ///< the highest that was made or heard of: notices.c
+    uint8_t is_relieved;   ///< of diffs that it kept, when memory was short
     unsigned notices_most; ///< in a message; 0: NOTICES_MOST
     struct kept *kept;     ///< NULL: nobody keeps diffs: kept.h
     struct held_list held; ///< mutexes, by threads of this node
