@@ -110,6 +110,12 @@ static void visit_acks(const struct visit *visit, const struct message *message)
     }
 }
 
+static node_id who_of(unsigned owner)
+{
+    owner &= ~NOTICE_OF_WRITER;
+    return owner == 0 ? NODE_NONE : (node_id)(owner - 1);
+}
+
 static void visit_notices(const struct visit *visit,
                           const struct message *message)
 {
@@ -122,9 +128,7 @@ static void visit_notices(const struct visit *visit,
                                      .n = !reader.failed,
                                      .version = entry.version,
                                      .epoch = entry.epoch,
-                                     .who = entry.owner == 0
-                                                ? NODE_NONE
-                                                : (node_id)(entry.owner - 1)});
+                                     .who = who_of(entry.owner)});
     }
 }
 

@@ -53,6 +53,9 @@ enum message_owner {
     OWNERS_END,
 };
 
+/** In `owner` of a notice_entry: it is of a writer, which keeps the diff. */
+#define NOTICE_OF_WRITER 0x8000u
+
 /** The longest encoded fields with the number; a frame is this plus a body. */
 #define MESSAGE_HEADER_MAX 96u
 

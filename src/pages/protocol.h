@@ -128,6 +128,9 @@ struct protocol {
     void (*explain)(const struct engine *engine, page_no page, unsigned offset,
                     uint64_t thread, char *text, size_t size);
 
+    /** Why no checkpoint can have such a block. NULL: it can. */
+    const char *why_unsaved;
+
     /** A thread here lacks access. Raise it if that needs nobody else.
      * @return 1 raised, 0 the page must be fetched */
     int (*local_fault)(struct engine *engine, page_no page, int is_write);

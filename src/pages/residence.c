@@ -11,8 +11,8 @@
 // How the owner comes to know is the protocol's affair (`evicted`). A request that comes
 // first brings a new copy, and the copyset is right again.
 //
-// A fetch of pages that are out, or an atomic operation on one, is parked until the
-// disk has brought them: it would keep the node from everything else for as long. When
+// A fetch of pages that are out, an atomic operation on one, or a `home` that changes one, is
+// parked until the disk has brought them: it would keep the node from everything else for as long. When
 // more is in memory than should be, they are not brought before others have gone.
 // Others that come meanwhile for the same pages are parked behind it, in order; then
 // all are handled as if they came now. (Updates: pending_updates.c.) Whether there is a
@@ -35,7 +35,8 @@ static page_no pages_of(const struct message *message, page_no *n)
         return message->u.fetch.page;
     }
     *n = 1;
-    return message->u.atomic.page;
+    return message->type == MESSAGE_home ? message->u.home.page
+                                         : message->u.atomic.page;
 }
 
 void paging_give_up(struct engine *engine, struct page *page)

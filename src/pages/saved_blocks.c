@@ -29,8 +29,8 @@
 const char *engine_why_unsaved(const struct engine *engine)
 {
     for (size_t i = 0; i < engine->n_extents; i++) {
-        if (engine->extents[i].row->admit != NULL) {
-            return "a block's bytes are bound to locks (tm_bind)";
+        if (engine->extents[i].row->why_unsaved != NULL) {
+            return engine->extents[i].row->why_unsaved;
         }
     }
     return NULL;

@@ -336,4 +336,5 @@ const struct protocol protocol_entry = {
     .is_coherent = 1, // under the lock
     .admit = admit,
     .explain = explain,
+    .why_unsaved = "a block's bytes are bound to locks (tm_bind)",
 };

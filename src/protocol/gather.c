@@ -27,13 +27,13 @@
 #include <string.h>
 
 // Of a page no more of others' diffs are kept, for who asks this node.
-#define OTHERS_MAX TM_PAGE_SIZE
+#define OTHERS_MAX DIFF_MAX
 
 // ---- what a page lacks
 
 // The stamp up to which it is to have a writer's diffs. 0: none. (What this node keeps no more
 // the owner has, and so who has the page from there.)
-static uint32_t wanted_of(const struct engine *engine,
+static uint64_t wanted_of(const struct engine *engine,
                           const struct kept_page *record, node_id writer)
 {
     return writer == engine->port->self
@@ -44,9 +44,7 @@ static uint32_t wanted_of(const struct engine *engine,
 static int lacks_of(const struct engine *engine, const struct kept_page *record,
                     node_id writer)
 {
-    const uint32_t wanted = wanted_of(engine, record, writer);
-
-    return wanted != 0 && version_is_newer(wanted, kept_has(record, writer));
+    return wanted_of(engine, record, writer) > kept_has(record, writer);
 }
 
 int gather_lacks(const struct engine *engine, const struct kept_page *record)
@@ -72,10 +70,10 @@ int gather_is_old(const struct engine *engine, page_no page)
 static void take_own(const struct engine *engine, struct kept_page *record)
 {
     const node_id self = engine->port->self;
-    const uint32_t since = kept_has_or_gets(record, self);
+    const uint64_t since = kept_has_or_gets(record, self);
 
     for (const struct kept_diff *at = record->own; at != NULL; at = at->next) {
-        if (version_is_newer(at->stamp, since)) {
+        if (at->stamp > since) {
             kept_come(record, self, at->stamp, at->bytes, at->size);
         }
     }
@@ -91,11 +89,10 @@ static unsigned find_wanted(const struct engine *engine,
 
     for (unsigned i = 0; i < roster->n_live; i++) {
         const node_id writer = roster->live[i];
-        const uint32_t since = kept_has_or_gets(record, writer);
-        const uint32_t until = wanted_of(engine, record, writer);
+        const uint64_t since = kept_has_or_gets(record, writer);
+        const uint64_t until = wanted_of(engine, record, writer);
 
-        if (writer != engine->port->self && until != 0 &&
-            version_is_newer(until, since)) {
+        if (writer != engine->port->self && until > since) {
             wanted[n++] = (struct wire_kept_wanted){writer, since, until};
         }
     }
@@ -127,7 +124,7 @@ static node_id last_of(const struct wire_kept_wanted *wanted, unsigned n)
     unsigned last = 0;
 
     for (unsigned i = 1; i < n; i++) {
-        if (version_is_newer(wanted[i].until, wanted[last].until)) {
+        if (wanted[i].until > wanted[last].until) {
             last = i;
         }
     }
@@ -355,21 +352,22 @@ static tm_status receive_copy(struct engine *engine, node_id from,
 // ---- what others ask for
 
 static tm_status receive_home_ask(struct engine *engine, node_id from,
-                                  page_no page)
+                                  const struct message *message)
 {
+    const page_no page = message->u.home.page;
     struct kept_page *record = kept_of(engine, page);
 
     if (!page_of(engine, page)->is_owner) {
         return TM_EWIRE;
     }
-    node_set_add(&record->waiting, from);
     if (record->n_asked > 0) {
-        return TM_OK;
-    }
-    if (gather_lacks(engine, record)) {
-        gather_begin(engine, page);
-    } else {
+        node_set_add(&record->waiting, from);
+    } else if (!gather_lacks(engine, record)) {
+        node_set_add(&record->waiting, from);
         tell_at_home(engine, record);
+    } else if (!paging_parks(engine, from, message)) {
+        node_set_add(&record->waiting, from);
+        gather_begin(engine, page);
     }
     return TM_OK;
 }
@@ -402,11 +400,14 @@ tm_status gather_receive(struct engine *engine, node_id from,
                    ? receive_diffs(engine, from, message)
                    : TM_EWIRE;
     default:
+        if (!extent_has(engine, home->page, 1)) {
+            return TM_OK; // its block is gone meanwhile
+        }
         if (!are_kept(engine, home->page)) {
             return TM_EWIRE;
         }
         return home->is_there
                    ? kept_receive_home(engine, home->page, home->stamp)
-                   : receive_home_ask(engine, from, home->page);
+                   : receive_home_ask(engine, from, message);
     }
 }

@@ -89,10 +89,11 @@ static void keep(struct engine *engine, page_no page, const void *diff,
                  size_t size)
 {
     struct kept_page *record;
-    uint32_t stamp;
+    uint64_t stamp;
 
-    if (page_of(engine, page)->state == PAGE_EXCLUSIVE) {
-        return; // nobody else has it
+    if (page_of(engine, page)->state == PAGE_EXCLUSIVE ||
+        kept_is_of_freed(engine, page)) {
+        return; // nobody else has it, or uses it any more
     }
     record = kept_of(engine, page);
     stamp = notices_next_stamp(engine);
@@ -157,11 +158,11 @@ static enum serve_result serve(struct engine *engine, page_no page_number,
 
 // Slot is_behind of update_rules.
 static int is_behind(const struct engine *engine, page_no page, node_id writer,
-                     uint32_t stamp)
+                     uint64_t stamp)
 {
     const struct kept_page *record = kept_find(engine, page);
 
-    return record != NULL && version_is_newer(stamp, kept_has(record, writer));
+    return record != NULL && stamp > kept_has(record, writer);
 }
 
 // Z14: what an owner has written is diffed, and its page has no access.
@@ -254,4 +255,6 @@ const struct protocol protocol_homeless = {
     .frozen = frozen,
     .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
+    .why_unsaved = "what threads write stays where it was written "
+                   "(--protocol=homeless, TM_HOMELESS)",
 };

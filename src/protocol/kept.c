@@ -67,26 +67,26 @@ static struct kept_part *part_of(const struct kept_page *record, node_id writer)
     return NULL;
 }
 
-uint32_t kept_has(const struct kept_page *record, node_id writer)
+uint64_t kept_has(const struct kept_page *record, node_id writer)
 {
     const struct kept_part *part = part_of(record, writer);
 
     return part == NULL ? 0 : part->stamp;
 }
 
-uint32_t kept_has_or_gets(const struct kept_page *record, node_id writer)
+uint64_t kept_has_or_gets(const struct kept_page *record, node_id writer)
 {
-    uint32_t stamp = kept_has(record, writer);
+    uint64_t stamp = kept_has(record, writer);
 
     for (const struct kept_diff *at = record->come; at != NULL; at = at->next) {
-        if (at->writer == writer && version_is_newer(at->stamp, stamp)) {
+        if (at->writer == writer && at->stamp > stamp) {
             stamp = at->stamp;
         }
     }
     return stamp;
 }
 
-void kept_set(struct kept_page *record, node_id writer, uint32_t stamp)
+void kept_set(struct kept_page *record, node_id writer, uint64_t stamp)
 {
     struct kept_part *part = part_of(record, writer);
 
@@ -95,14 +95,14 @@ void kept_set(struct kept_page *record, node_id writer, uint32_t stamp)
         part = &record->parts[record->n_parts++];
         *part = (struct kept_part){stamp, writer};
     }
-    if (version_is_newer(stamp, part->stamp)) {
+    if (stamp > part->stamp) {
         part->stamp = stamp;
     }
 }
 
 // ---- diffs
 
-static struct kept_diff *copy_of(node_id writer, uint32_t stamp,
+static struct kept_diff *copy_of(node_id writer, uint64_t stamp,
                                  const void *diff, size_t size)
 {
     struct kept_diff *copy = malloc(sizeof *copy + size);
@@ -114,7 +114,7 @@ static struct kept_diff *copy_of(node_id writer, uint32_t stamp,
     return copy;
 }
 
-uint32_t kept_newest(const struct kept_page *record)
+uint64_t kept_newest(const struct kept_page *record)
 {
     const struct kept_diff *at = record->own;
 
@@ -124,7 +124,7 @@ uint32_t kept_newest(const struct kept_page *record)
     return at == NULL ? 0 : at->stamp;
 }
 
-void kept_add(struct kept_page *record, node_id self, uint32_t stamp,
+void kept_add(struct kept_page *record, node_id self, uint64_t stamp,
               const void *diff, size_t size)
 {
     struct kept_diff **end = &record->own;
@@ -136,10 +136,9 @@ void kept_add(struct kept_page *record, node_id self, uint32_t stamp,
     record->n_bytes += (uint32_t)size;
 }
 
-void kept_drop(struct kept_page *record, uint32_t until)
+void kept_drop(struct kept_page *record, uint64_t until)
 {
-    while (record->own != NULL &&
-           !version_is_newer(record->own->stamp, until)) {
+    while (record->own != NULL && record->own->stamp <= until) {
         struct kept_diff *first = record->own;
 
         record->own = first->next;
@@ -152,12 +151,11 @@ void kept_drop(struct kept_page *record, uint32_t until)
 static int comes_after(const struct kept_diff *diff,
                        const struct kept_diff *other)
 {
-    return diff->stamp == other->stamp
-               ? diff->writer > other->writer
-               : version_is_newer(diff->stamp, other->stamp);
+    return diff->stamp == other->stamp ? diff->writer > other->writer
+                                       : diff->stamp > other->stamp;
 }
 
-void kept_come(struct kept_page *record, node_id writer, uint32_t stamp,
+void kept_come(struct kept_page *record, node_id writer, uint64_t stamp,
                const void *diff, size_t size)
 {
     struct kept_diff *come = copy_of(writer, stamp, diff, size);
@@ -196,14 +194,20 @@ void kept_pass_on(struct kept_page *record, struct kept_diff *diff,
     }
 }
 
+void kept_drop_others(struct kept_page *record)
+{
+    while (record->others != NULL) {
+        drop_oldest(record);
+    }
+}
+
 const struct kept_diff *kept_next(const struct kept_page *record,
-                                  node_id writer, uint32_t since)
+                                  node_id writer, uint64_t since)
 {
     const struct kept_diff *at = record->others;
 
     while (at != NULL &&
-           (at->writer != writer || version_is_newer(at->since, since) ||
-            !version_is_newer(at->stamp, since))) {
+           (at->writer != writer || at->since > since || at->stamp <= since)) {
         at = at->next;
     }
     return at;
@@ -241,7 +245,7 @@ static int is_good(const struct kept_page *record)
 
     for (const struct kept_diff *at = record->own; at != NULL; at = at->next) {
         n_bytes += at->size;
-        if (at->next != NULL && !version_is_newer(at->next->stamp, at->stamp)) {
+        if (at->next != NULL && at->next->stamp <= at->stamp) {
             return 0;
         }
     }
@@ -273,18 +277,24 @@ void kept_forget(struct engine *engine, const struct extent *extent)
 {
     struct kept *kept = engine->updates->kept;
     struct kept_page **link = kept == NULL ? NULL : &kept->first;
+    size_t n_unfinished = 0;
 
     while (link != NULL && *link != NULL) {
         struct kept_page *record = *link;
 
         if (record->page >= extent->page &&
             record->page < extent->page + extent->n_pages) {
+            n_unfinished += record->is_going_home;
             *link = record->next;
             (void)map_take(&kept->by_page, record->page);
             free_record(record);
         } else {
             link = &record->next;
         }
+    }
+    if (n_unfinished > 0) {
+        engine->n_unfinished -= n_unfinished;
+        engine_finished(engine);
     }
 }
 

@@ -13,8 +13,8 @@
 /** A diff of this node's, or of another's that has been asked for. */
 struct kept_diff {
     struct kept_diff *next;
-    uint32_t stamp;
-    uint32_t since; ///< of another's: it is the first behind that stamp
+    uint64_t stamp;
+    uint64_t since; ///< of another's: it is the first behind that stamp
     node_id writer;
     uint16_t size;
     uint8_t bytes[];
@@ -22,7 +22,7 @@ struct kept_diff {
 
 /** All diffs of a writer up to a stamp. */
 struct kept_part {
-    uint32_t stamp;
+    uint64_t stamp;
     node_id writer;
 };
 
@@ -35,7 +35,7 @@ struct kept_page {
     unsigned room;
     struct kept_diff *own; ///< this node's, the oldest first
     uint32_t n_bytes;      ///< of these
-    uint32_t dropped;      ///< those up to here are not kept any more; 0: none
+    uint64_t dropped;      ///< those up to here are not kept any more; 0: none
     struct kept_diff *others; ///< that have been applied here, the oldest first
     uint32_t n_other_bytes;
     struct kept_diff
@@ -55,32 +55,34 @@ struct kept_page *kept_of(struct engine *engine, page_no page);
 struct kept_page *kept_first(const struct engine *engine);
 
 /** @return the stamp up to which the writer's diffs are in the bytes here; 0: none are */
-uint32_t kept_has(const struct kept_page *record, node_id writer);
+uint64_t kept_has(const struct kept_page *record, node_id writer);
 /** The same, or have come, to be applied. */
-uint32_t kept_has_or_gets(const struct kept_page *record, node_id writer);
+uint64_t kept_has_or_gets(const struct kept_page *record, node_id writer);
 /** They are, up to that one, or a later one. */
-void kept_set(struct kept_page *record, node_id writer, uint32_t stamp);
+void kept_set(struct kept_page *record, node_id writer, uint64_t stamp);
 
 /** @return the stamp of the latest that this node keeps; 0: it keeps none */
-uint32_t kept_newest(const struct kept_page *record);
+uint64_t kept_newest(const struct kept_page *record);
 
 /** Keep a diff of this node's. @param diff  [size] */
-void kept_add(struct kept_page *record, node_id self, uint32_t stamp,
+void kept_add(struct kept_page *record, node_id self, uint64_t stamp,
               const void *diff, size_t size);
 /** Drop this node's up to a stamp. */
-void kept_drop(struct kept_page *record, uint32_t until);
+void kept_drop(struct kept_page *record, uint64_t until);
 
 /** A diff has come that is to be applied with others. */
-void kept_come(struct kept_page *record, node_id writer, uint32_t stamp,
+void kept_come(struct kept_page *record, node_id writer, uint64_t stamp,
                const void *diff, size_t size);
 /** One that has come, and is in no list, is applied: it is kept for others, if there is
  * room. @param most  bytes of such, of a page */
 void kept_pass_on(struct kept_page *record, struct kept_diff *diff,
                   uint32_t most);
+/** Drop all that are kept for others. */
+void kept_drop_others(struct kept_page *record);
 /** @return another's first diff behind a stamp, if there is none between that is not kept
  * here; NULL */
 const struct kept_diff *kept_next(const struct kept_page *record,
-                                  node_id writer, uint32_t since);
+                                  node_id writer, uint64_t since);
 
 /** Drop those that have come; empty ones, which say that the page's owner has all up to
  * there, stay. */

@@ -26,7 +26,7 @@ static void send_diffs(struct engine *engine, node_id to, page_no page,
 // Where what is asked for is not kept: up to where has the page's owner it (Z15)? 0: it is
 // kept here. (Nodes have come or gone since who asks for what none of them has any more was
 // told of it.)
-static uint32_t dropped_of(const struct kept_page *record,
+static uint64_t dropped_of(const struct kept_page *record,
                            const struct wire_kept_wanted *wanted)
 {
     const struct kept_diff *at = record == NULL ? NULL : record->own;
@@ -37,8 +37,7 @@ static uint32_t dropped_of(const struct kept_page *record,
     if (at == NULL) {
         return wanted->until;
     }
-    return version_is_newer(record->dropped, wanted->since) ? record->dropped
-                                                            : 0;
+    return record->dropped > wanted->since ? record->dropped : 0;
 }
 
 // An answer that is being made.
@@ -50,14 +49,19 @@ struct answer {
     uint8_t body[2 * (WIRE_SIZE_kept_diff + DIFF_MAX)];
 };
 
-static void put_diff(struct engine *engine, struct answer *answer,
-                     const struct kept_diff *diff)
+static void make_room(struct engine *engine, struct answer *answer, size_t size)
 {
     if ((size_t)(answer->writer.end - answer->writer.at) <
-        WIRE_SIZE_kept_diff + (size_t)diff->size) {
+        WIRE_SIZE_kept_diff + size) {
         send_diffs(engine, answer->to, answer->page, DIFFS_MORE,
                    &answer->writer, answer->body);
     }
+}
+
+static void put_diff(struct engine *engine, struct answer *answer,
+                     const struct kept_diff *diff)
+{
+    make_room(engine, answer, diff->size);
     wire_put_kept_diff(&answer->writer,
                        &(struct wire_kept_diff){diff->writer,
                                                 diff->stamp,
@@ -71,18 +75,18 @@ static void put_own(struct engine *engine, struct answer *answer,
                     const struct kept_page *record,
                     const struct wire_kept_wanted *wanted)
 {
-    const uint32_t dropped = dropped_of(record, wanted);
+    const uint64_t dropped = dropped_of(record, wanted);
 
     if (dropped != 0) {
         answer->what = DIFFS_DROPPED;
+        make_room(engine, answer, 0);
         wire_put_kept_diff(
             &answer->writer,
             &(struct wire_kept_diff){engine->port->self, dropped, {0}});
         return;
     }
     for (const struct kept_diff *at = record->own; at != NULL; at = at->next) {
-        if (version_is_newer(at->stamp, wanted->since) &&
-            !version_is_newer(at->stamp, wanted->until)) {
+        if (at->stamp > wanted->since && at->stamp <= wanted->until) {
             put_diff(engine, answer, at);
         }
     }
@@ -95,7 +99,7 @@ static void put_others(struct engine *engine, struct answer *answer,
     const struct kept_diff *at =
         kept_next(record, wanted->writer, wanted->since);
 
-    while (at != NULL && !version_is_newer(at->stamp, wanted->until)) {
+    while (at != NULL && at->stamp <= wanted->until) {
         put_diff(engine, answer, at);
         at = kept_next(record, wanted->writer, at->stamp);
     }

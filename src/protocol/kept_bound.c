@@ -7,13 +7,14 @@
 //   going home   the owner has them (`home`)     -> kept, or none is left
 #include "protocol/kept_bound.h"
 
+#include "mem/diff.h"
 #include "protocol/notices.h"
 
-// Of a page a writer keeps no more diffs than it would take to send all of it.
-#define KEPT_MAX TM_PAGE_SIZE
+// Of a page a writer keeps no more diffs than one of all of it may take.
+#define KEPT_MAX DIFF_MAX
 
 void kept_send_home(struct engine *engine, page_no page, node_id to,
-                    int is_there, uint32_t stamp)
+                    int is_there, uint64_t stamp)
 {
     const struct message message = {
         .type = MESSAGE_home,
@@ -37,13 +38,22 @@ static void ask_home(struct engine *engine, struct kept_page *record)
     }
 }
 
+int kept_is_of_freed(const struct engine *engine, page_no page)
+{
+    const struct extent *extent = extent_find(engine, page);
+
+    return extent == NULL || extent->is_closed;
+}
+
 // Z15
 void kept_let_go(struct engine *engine, struct kept_page *record)
 {
     if (record->own == NULL) {
         return;
     }
-    if (page_of(engine, record->page)->is_owner) {
+    if (kept_is_of_freed(engine, record->page)) {
+        kept_drop(record, kept_newest(record));
+    } else if (page_of(engine, record->page)->is_owner) {
         kept_drop(record, kept_has(record, engine->port->self));
     } else {
         ask_home(engine, record);
@@ -57,7 +67,21 @@ void kept_bound(struct engine *engine, struct kept_page *record)
     }
 }
 
-tm_status kept_receive_home(struct engine *engine, page_no page, uint32_t stamp)
+void kept_relieve(struct engine *engine)
+{
+    struct kept_page *record = kept_first(engine);
+
+    if (record == NULL || engine->updates->is_relieved) {
+        return;
+    }
+    engine->updates->is_relieved = 1;
+    for (; record != NULL; record = record->next) {
+        kept_drop_others(record);
+        kept_let_go(engine, record);
+    }
+}
+
+tm_status kept_receive_home(struct engine *engine, page_no page, uint64_t stamp)
 {
     struct kept_page *record = kept_find(engine, page);
 

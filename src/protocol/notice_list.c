@@ -10,8 +10,6 @@
 
 #include "base/vector.h"
 
-#define ENTRIES_MAX 1024u ///< of a message
-
 _Static_assert(TM_MAX_NODES < 512, "a writer fits into nine bits");
 
 static uint64_t key_of(page_no page, unsigned writer)
@@ -65,6 +63,14 @@ static void compact_list(struct notice_list *list)
     free(counts);
 }
 
+// Versions wrap; stamps, which are of 64 bits, do not.
+static int is_newer(const struct notice *notice, const struct notice *than)
+{
+    return notice->writer != 0 ? notice->version > than->version
+                               : version_is_newer((uint32_t)notice->version,
+                                                  (uint32_t)than->version);
+}
+
 int notice_list_add(struct notice_list *list, const struct notice *notice)
 {
     const uint64_t key = key_of(notice->page, notice->writer);
@@ -74,8 +80,7 @@ int notice_list_add(struct notice_list *list, const struct notice *notice)
         const struct notice *known = &list->at[index];
 
         if (notice->serial < known->serial ||
-            (notice->serial == known->serial &&
-             !version_is_newer(notice->version, known->version))) {
+            (notice->serial == known->serial && !is_newer(notice, known))) {
             return 0;
         }
         make_past(list, index);
@@ -102,7 +107,8 @@ static struct told *told_of(struct notice_list *list, node_id node)
 }
 
 static void send_some(const struct port *port, node_id to, uint64_t mutex,
-                      const uint8_t *body, const struct wire_writer *writer)
+                      const uint8_t *body, const struct wire_writer *writer,
+                      int more)
 {
     struct message message = {
         .type = MESSAGE_notices,
@@ -111,11 +117,25 @@ static void send_some(const struct port *port, node_id to, uint64_t mutex,
     };
 
     message.u.notices.mutex = mutex;
+    message.u.notices.more = (uint8_t)more;
     message.u.notices.count =
         (uint16_t)(message.body_size / WIRE_SIZE_notice_entry);
     if (message.body_size > 0) {
         port_send(port, to, &message);
     }
+}
+
+static void put(struct wire_writer *writer, const struct notice *notice)
+{
+    struct wire_notice_entry entry = {notice->page, (uint32_t)notice->version,
+                                      notice->serial, notice->owner,
+                                      notice->epoch};
+
+    if (notice->writer != 0) {
+        entry.owner = NOTICE_OF_WRITER | notice->writer;
+        entry.epoch = (uint32_t)(notice->version >> 32);
+    }
+    wire_put_notice_entry(writer, &entry);
 }
 
 static int is_to_tell(const struct notice_list *list, uint32_t index,
@@ -130,11 +150,13 @@ static int is_to_tell(const struct notice_list *list, uint32_t index,
 }
 
 void notice_list_send(const struct port *port, struct notice_list *list,
-                      node_id to, uint64_t mutex, int but_scoped)
+                      node_id to, uint64_t mutex, int but_scoped, unsigned most)
 {
     struct told *told = told_of(list, to);
-    uint8_t body[ENTRIES_MAX * WIRE_SIZE_notice_entry];
-    struct wire_writer writer = {body, body + sizeof body, 0};
+    uint8_t body[NOTICES_MOST * WIRE_SIZE_notice_entry];
+    const size_t room =
+        most == 0 ? sizeof body : most * (size_t)WIRE_SIZE_notice_entry;
+    struct wire_writer writer = {body, body + room, 0};
     uint32_t i = told->others;
 
     if (!but_scoped && told->scoped < i) {
@@ -146,16 +168,13 @@ void notice_list_send(const struct port *port, struct notice_list *list,
         if (it->from == to || !is_to_tell(list, i, told, but_scoped)) {
             continue;
         }
-        wire_put_notice_entry(
-            &writer, &(struct wire_notice_entry){
-                         it->page, it->version, it->serial,
-                         it->writer != 0 ? it->writer : it->owner, it->epoch});
         if (writer.at == writer.end) {
-            send_some(port, to, mutex, body, &writer);
+            send_some(port, to, mutex, body, &writer, 1); // N5
             writer.at = body;
         }
+        put(&writer, it);
     }
-    send_some(port, to, mutex, body, &writer);
+    send_some(port, to, mutex, body, &writer, 0);
     told->others = list->n;
     if (!but_scoped) {
         told->scoped = list->n;

@@ -12,12 +12,14 @@
  * two nodes keep their order. Under the node lock.
  */
 
+#define NOTICES_MOST 1024u ///< entries of a message
+
 struct notice {
     page_no page;
-    uint32_t version;
-    uint32_t serial; ///< of its extent
-    node_id from;    ///< who has said so: it is not told again
-    uint16_t owner;  ///< as of the wire's notice_entry
+    uint64_t version; ///< of its bytes, or the stamp of a diff that is kept
+    uint32_t serial;  ///< of its extent
+    node_id from;     ///< who has said so: it is not told again
+    uint16_t owner;   ///< as of the wire's notice_entry
     uint16_t
         writer; ///< 1 more than who keeps the diff; 0: `version` is all nodes'
     uint32_t epoch;
@@ -52,9 +54,11 @@ int notice_list_add(struct notice_list *list, const struct notice *notice);
 
 /** Tell a node what it has not been told.
  * @param mutex       that all of the list go with; NO_MUTEX: they go with none
- * @param but_scoped  tell only those that are not */
+ * @param but_scoped  tell only those that are not
+ * @param most        of a message; 0: NOTICES_MOST */
 void notice_list_send(const struct port *port, struct notice_list *list,
-                      node_id to, uint64_t mutex, int but_scoped);
+                      node_id to, uint64_t mutex, int but_scoped,
+                      unsigned most);
 
 /** Its block is no more. */
 void notice_list_forget(struct notice_list *list, const struct extent *extent);

@@ -10,17 +10,23 @@
 // N1 A notice speaks of a version that the page's owner has.
 // N2 Who is let go on by a node has heard before of all that this one had; with a mutex's
 //    token, of all but what is scoped.
+// N5 What one node tells at once is heard at once, though it comes in several messages: before, a
+//    node might have heard of a diff, and not of one that came before it.
 #include "protocol/notices.h"
 
 #include <stdlib.h>
 
 #include "base/ensure.h"
+#include "base/vector.h"
 #include "protocol/migration.h"
 #include "protocol/notice_list.h"
 #include "protocol/scopes.h"
 
 struct notices {
     struct notice_list list;
+    struct notice *parts; ///< of what nodes have told, but not to its end: N5
+    uint32_t n_parts;
+    uint32_t room;
     struct page_list stale; ///< pages that one message names
     struct page_list alike; ///< of these, those of one protocol
 };
@@ -68,17 +74,17 @@ int notices_are_newer(const struct engine *engine, page_no page,
 
     return notice != NULL && extent != NULL &&
            notice->serial == extent->serial && // N4
-           version_is_newer(notice->version, version);
+           version_is_newer((uint32_t)notice->version, version);
 }
 
 // ---- of writers that keep their diffs
 
-uint32_t notices_next_stamp(struct engine *engine)
+uint64_t notices_next_stamp(struct engine *engine)
 {
     return ++engine->updates->stamp;
 }
 
-void notices_note_writer(struct engine *engine, page_no page, uint32_t stamp)
+void notices_note_writer(struct engine *engine, page_no page, uint64_t stamp)
 {
     const struct extent *extent = extent_find(engine, page);
     const struct notice notice = {
@@ -94,7 +100,7 @@ void notices_note_writer(struct engine *engine, page_no page, uint32_t stamp)
     }
 }
 
-uint32_t notices_stamp(const struct engine *engine, page_no page,
+uint64_t notices_stamp(const struct engine *engine, page_no page,
                        node_id writer)
 {
     const struct notices *notices = engine->updates->notices;
@@ -109,9 +115,9 @@ uint32_t notices_stamp(const struct engine *engine, page_no page,
 }
 
 // A node's stamps are above all that it has heard of: Z12.
-static void hear_stamp(struct engine *engine, uint32_t stamp)
+static void hear_stamp(struct engine *engine, uint64_t stamp)
 {
-    if (version_is_newer(stamp, engine->updates->stamp)) {
+    if (stamp > engine->updates->stamp) {
         engine->updates->stamp = stamp;
     }
 }
@@ -133,13 +139,14 @@ void notices_send(struct engine *engine, node_id to, uint64_t mutex)
 {
     struct notices *notices = engine->updates->notices;
     struct notice_list *list = list_of(engine, mutex);
+    const unsigned most = engine->updates->notices_most;
 
     if (notices != NULL) {
         notice_list_send(engine->port, &notices->list, to, NO_MUTEX,
-                         mutex != NO_MUTEX);
+                         mutex != NO_MUTEX, most);
     }
     if (list != NULL) {
-        notice_list_send(engine->port, list, to, mutex, 0);
+        notice_list_send(engine->port, list, to, mutex, 0, most);
     }
 }
 
@@ -158,8 +165,10 @@ static int is_behind_writer(const struct engine *engine,
                             const struct notice *notice)
 {
     const struct update_rules *rules = listener(engine, notice->page);
+    const struct extent *extent = extent_find(engine, notice->page);
 
-    return page_of(engine, notice->page)->state != PAGE_ABSENT &&
+    return extent != NULL && extent->serial == notice->serial && // N4
+           page_of(engine, notice->page)->state != PAGE_ABSENT &&
            rules != NULL && rules->is_behind != NULL &&
            rules->is_behind(engine, notice->page, notice->writer - 1u,
                             notice->version);
@@ -274,32 +283,66 @@ void notices_hear(struct engine *engine, struct engine *before, uint64_t mutex)
     tell_stale(engine);
 }
 
+static struct notice notice_of(const struct engine *engine, node_id from,
+                               const struct wire_notice_entry *entry,
+                               uint64_t mutex)
+{
+    struct notice notice = {
+        .page = entry->page,
+        .version = entry->version,
+        .serial = entry->serial,
+        .from = from,
+        .is_scoped =
+            (uint8_t)(mutex != NO_MUTEX || scopes_have(engine, entry->page)),
+    };
+
+    if (entry->owner & NOTICE_OF_WRITER) {
+        notice.writer = entry->owner & ~NOTICE_OF_WRITER;
+        notice.version |= (uint64_t)entry->epoch << 32;
+    } else {
+        notice.owner = entry->owner;
+        notice.epoch = entry->epoch;
+    }
+    return notice;
+}
+
+// N5: those of a node, which have come in order.
+static void hear_parts(struct engine *engine, node_id from, uint64_t mutex)
+{
+    struct notices *notices = notices_of(engine);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < notices->n_parts; i++) {
+        if (notices->parts[i].from == from) {
+            hear(engine, &notices->parts[i], mutex);
+        } else {
+            notices->parts[kept++] = notices->parts[i];
+        }
+    }
+    notices->n_parts = kept;
+    tell_stale(engine);
+}
+
 tm_status notices_receive(struct engine *engine, node_id from,
                           const struct message *message)
 {
     const uint64_t mutex = message->u.notices.mutex;
+    struct notices *notices = notices_of(engine);
     struct wire_reader reader = wire_read_body(message);
 
     while (wire_has_more(&reader)) {
         const struct wire_notice_entry entry = wire_get_notice_entry(&reader);
-        const int is_kept = entry.owner != 0 && entry.epoch == 0;
 
         if (entry.page < engine->space->n_pages &&
-            entry.owner <= TM_MAX_NODES) {
-            hear(engine,
-                 &(struct notice){.page = entry.page,
-                                  .version = entry.version,
-                                  .serial = entry.serial,
-                                  .from = from,
-                                  .owner = is_kept ? 0 : entry.owner,
-                                  .writer = is_kept ? entry.owner : 0,
-                                  .epoch = entry.epoch,
-                                  .is_scoped = mutex != NO_MUTEX ||
-                                               scopes_have(engine, entry.page)},
-                 mutex);
+            (entry.owner & ~NOTICE_OF_WRITER) <= TM_MAX_NODES) {
+            vector_reserve(notices->parts, notices->room, notices->n_parts + 1);
+            notices->parts[notices->n_parts++] =
+                notice_of(engine, from, &entry, mutex);
         }
     }
-    tell_stale(engine);
+    if (!message->u.notices.more) {
+        hear_parts(engine, from, mutex);
+    }
     return TM_OK;
 }
 
@@ -325,6 +368,7 @@ void notices_free(struct updates *updates)
         return;
     }
     notice_list_release(&notices->list);
+    free(notices->parts);
     free(notices->stale.at);
     free(notices->alike.at);
     free(notices);

@@ -18,11 +18,11 @@ void notices_note(struct engine *engine, page_no page, uint32_t version,
 
 /* Where writers keep their diffs (kept.h): notices of a page's writer each. A stamp is above
  * all that its node has made or heard of. */
-uint32_t notices_next_stamp(struct engine *engine);
+uint64_t notices_next_stamp(struct engine *engine);
 /** This node has written to a page, and keeps the diff. */
-void notices_note_writer(struct engine *engine, page_no page, uint32_t stamp);
+void notices_note_writer(struct engine *engine, page_no page, uint64_t stamp);
 /** @return the latest stamp of a writer's diff of the page that is heard of; 0: none */
-uint32_t notices_stamp(const struct engine *engine, page_no page,
+uint64_t notices_stamp(const struct engine *engine, page_no page,
                        node_id writer);
 
 /** Are a page's contents of that version older than what this node has heard of? */

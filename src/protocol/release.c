@@ -26,6 +26,7 @@
 #include "base/ensure.h"
 #include "mem/diff.h"
 #include "pages/causality.h"
+#include "protocol/kept_bound.h"
 #include "protocol/protocol_calls.h"
 #include "protocol/recall.h"
 #include "protocol/recent.h"
@@ -390,6 +391,9 @@ void release_early(struct engine *engine)
 {
     const struct updates *updates = engine->updates;
 
+    if (engine->is_short && !engine->is_frozen) {
+        kept_relieve(engine);
+    }
     if (updates->n_flushes == 0 && updates->dirty.n > 0 && !engine->is_frozen) {
         start_flush(engine);
     }

@@ -69,7 +69,9 @@ struct updates {
     uint32_t
         n_acquires; ///< adaptive: times that a thread here may have gone on
     struct notices *notices; ///< NULL: there have been none
-    uint32_t stamp;        ///< the highest that was made or heard of: notices.c
+    uint64_t stamp;        ///< the highest that was made or heard of: notices.c
+    uint8_t is_relieved;   ///< of diffs that it kept, when memory was short
+    unsigned notices_most; ///< in a message; 0: NOTICES_MOST
     struct kept *kept;     ///< NULL: nobody keeps diffs: kept.h
     struct held_list held; ///< mutexes, by threads of this node
     struct scopes *scopes; ///< NULL: nobody needs them: scopes.c
@@ -142,7 +144,7 @@ struct update_rules {
     /** Are the bytes of a page here, which is not absent, older than that diff of a writer
      * that keeps it? NULL: none does */
     int (*is_behind)(const struct engine *engine, page_no page, node_id writer,
-                     uint32_t stamp);
+                     uint64_t stamp);
     /** An atomic operation has come for a page that this node owns. Must it wait until the
      * page is up to date? Then the message is kept. NULL: it always is. */
     int (*puts_off)(struct engine *engine, page_no page, node_id from,

@@ -29,6 +29,7 @@ APPS = {
 N_RUNS = 4  # of test `app`
 N_KILLS = 8
 RESULT = re.compile(r"\b([0-9a-f]{16})$", re.M)
+PROTOCOLS = [name for name in jobs.PROTOCOLS if name != "homeless"]
 GOES_ON = "goes on from checkpoint"
 USAGE, OUTPUT, MISMATCH, CONFIGURATION = 64, 73, 76, 78
 
@@ -106,7 +107,7 @@ class Checkpoints:
         return self.kill(job)
 
     def draw_words(self):
-        words = ["--protocol", self.random.choice(jobs.PROTOCOLS),
+        words = ["--protocol", self.random.choice(PROTOCOLS),
                  "--policy", self.random.choice(("none", "cpu-mem", "cpu")),
                  "--fault-source",
                  self.random.choice(("userfaultfd", "mprotect"))]
@@ -232,6 +233,14 @@ class Checkpoints:
                                  f"--checkpoint={self.folder},every=2")
             if output.count(text) != 1 or self.result(output) != right:
                 raise jobs.Failure(f"{mistake}: no {text!r}\n{output}")
+
+    def no_checkpoint_has_what_stays_with_writers(self):
+        program = self.program("resumed", "-t", 3, "-i", 20)
+        output = self.expect(2, program, "--protocol=homeless",
+                             f"--checkpoint={self.folder},every=2")
+        if (output.count("stays where it was written") != 1 or
+                self.result(output) != self.result(self.expect(1, program))):
+            raise jobs.Failure(f"not told once:\n{output}")
 
     def another_program_is_refused(self):
         program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000)

@@ -132,9 +132,9 @@ static void trace_notices(const struct sim *sim, page_no page, node_id from,
         const struct wire_notice_entry entry = wire_get_notice_entry(&reader);
 
         snprintf(what, sizeof what, "notice of version %u%s", entry.version,
-                 entry.owner == 0   ? ""
-                 : entry.epoch == 0 ? ", a diff that is kept"
-                                    : ", of who owned it");
+                 entry.owner == 0                 ? ""
+                 : entry.owner & NOTICE_OF_WRITER ? ", a diff that is kept"
+                                                  : ", of who owned it");
         trace_range(sim, page, from, to, entry.page, 1, what);
     }
 }

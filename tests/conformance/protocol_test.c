@@ -71,6 +71,7 @@
 #include <string.h>
 
 #include "audit.h"
+#include "begin_notices.h"
 #include "death.h"
 #include "disk.h"
 #include "early.h"
@@ -316,6 +317,7 @@ static void open_nodes(struct world *world)
                        &all_protocols, world->protocol);
         CHECK(node->engine != NULL);
         engine_set_patience(node->engine, PATIENCE);
+        begin_notices(node->engine, seed);
         CHECK(!has_races ||
               engine_look_for_races(node->engine, refuse_race, world) == TM_OK);
         node->track = track_new(&node->space, MAX_THREADS);
