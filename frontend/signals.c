@@ -10,8 +10,8 @@
 // as well while it is blocked: for sigwait() and its like, or until it is let through.
 //
 // All tables are the root's own. Signals of errors (SIGSEGV and so on) are not for here: they
-// come to who has made the error. SIGURG is the library's (ult/slice.c): that the program has a
-// handler of it is remembered, and no more.
+// come to who has made the error. SIGURG is the library's (ult/slice.c): what the program says of
+// it is remembered, and no more.
 #include "on_root.h"
 
 #include <errno.h>
@@ -87,6 +87,9 @@ static int apply(int number)
     struct sigaction action = {.sa_flags =
                                    SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
+    if (number == SIGURG) {
+        return 0;
+    }
     if (is_noted) {
         action.sa_sigaction = note;
         sigfillset(&action.sa_mask);

@@ -135,6 +135,36 @@ static void block(void)
     printf("waited for %ld\n", (long)numbers);
 }
 
+static volatile int goes_on;
+
+static void *spin(void *me)
+{
+    while (!goes_on) {
+    }
+    return me;
+}
+
+// Threads take turns although all signals are blocked.
+static void block_all(void)
+{
+    sigset_t all;
+    sigset_t before;
+    pthread_t threads[3];
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    for (long i = 0; i < 3; i++) {
+        pthread_create(&threads[i], NULL, spin, NULL);
+    }
+    usleep(3000);
+    goes_on = 1;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    puts("all took turns");
+}
+
 int main(void)
 {
     struct sigaction action;
@@ -153,6 +183,7 @@ int main(void)
     users = 0;
     run_threads();
     block();
+    block_all();
     if (signal(SIGALRM, on_alarm) != on_stop) {
         puts("another handler");
     }
