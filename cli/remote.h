@@ -9,9 +9,11 @@
 #include "mux.h"
 #include "spawn.h"
 
-/** How long an agent may take to answer, of which ssh may connect for 5 s; and to start
- * its nodes. */
-#define REMOTE_REACH_S 10
+/** How long an agent may take to answer, of which ssh may connect for 5 s: the rest is for a
+ * login that is slow, because the host is busy or its home folder far away. When it is said
+ * that a host is waited for. And how long the agent may take to start its nodes. */
+#define REMOTE_REACH_S 30
+#define REMOTE_SLOW_S 8
 #define REMOTE_START_S 20
 
 /** A node of another host, as its agent tells of it. */

@@ -300,6 +300,18 @@ static int check_hosts(struct job *job, int starts_nodes)
 
 // ---- waiting ----
 
+static void say_slow(struct job *job, int starts_nodes)
+{
+    for (unsigned i = 0; i < job->remote.n; i++) {
+        const struct remote_host *host = &job->remote.hosts[i];
+
+        if (!is_settled(host, starts_nodes)) {
+            job_say(job, "host %s is slow: waiting for %s", host->name,
+                    starts_nodes ? "its nodes to start" : "its answer");
+        }
+    }
+}
+
 /** Wait until all hosts have said what they are to say, or the time is over.
  * @return 0, or an exit code: a signal ends it, or a host is no use (told) */
 static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
@@ -309,6 +321,7 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
     struct pollfd *set = calloc(1 + n_remote + remote->n, sizeof *set);
     uint64_t waited_ns = 0;
     uint64_t last_ns = clock_now_ns();
+    int is_said = 0;
     int number = 0;
 
     while (set != NULL && number == 0 &&
@@ -324,6 +337,11 @@ static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
         }
         look_for_life(remote, now_ns);
         number = asked_to_end(job);
+        if (!is_said &&
+            (double)waited_ns > REMOTE_SLOW_S * job->slowdown * SECOND_NS) {
+            is_said = 1;
+            say_slow(job, starts_nodes);
+        }
         // Time in which this process was stopped does not count.
         waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
         last_ns = now_ns;

@@ -833,6 +833,37 @@ class CommandLine(LauncherTest):
         self.assertEqual(code, 69)
         self.assertIn("; try: false 'a b;c'\\''d' teamster --version\n", err)
 
+    def slow_login(self, seconds):
+        """What takes the place of ssh: the host is this one."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "slow-ssh")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"""#!/bin/sh
+sleep {seconds}
+for last; do :; done
+export SSH_CONNECTION="127.0.0.1 1 127.0.0.1 22"
+eval "$last"
+""")
+        os.chmod(path, 0o700)
+        return path
+
+    def test_a_slow_login_is_told_and_waited_for(self):
+        code, out, err = self.run_teamster(
+            "run", "--hosts", "far", "echo", "here",
+            variables={"TEAMSTER_SSH": self.slow_login(10 * jobs.SLOWDOWN)})
+        self.assertEqual((code, out), (0, "here\n"), err)
+        self.assertIn("host far is slow: waiting for its answer\n", err)
+
+    def test_a_login_without_an_end_is_69(self):
+        code, _, err = self.run_teamster(
+            "run", "--hosts", "far", NODE,
+            variables={"TEAMSTER_SSH": self.slow_login(1000),
+                       "TM_TEST_SLOWDOWN": "0.1"})
+        self.assertEqual(code, 69, err)
+        self.assertIn("host far is slow: waiting for its answer\n", err)
+        self.assertIn("cannot reach host far: no answer within 3 s; try: ", err)
+
     def test_a_wrong_variable_is_78(self):
         for command in ["run", NODE], ["info"]:
             code, _, err = self.run_teamster(

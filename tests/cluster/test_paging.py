@@ -45,7 +45,7 @@ POLICY_APPS = {
     "sor": (["--size", 420, "--iterations", 40], 0.9),
     "matmul": (["--size", 130, "--iterations", 40], 0.65),
     "gauss": (["--size", 340, "--steps", 60], 1),
-    "nbody": (["--size", 2000, "--iterations", 16], 0.5),
+    "nbody": (["--size", 2000, "--iterations", 40], 0.5),
     "motion": (["--size", 256, "--range", 2, "--iterations", 150], 0.9),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
 }

@@ -334,6 +334,17 @@ class Lab:
                     if text.endswith("teamster agent")),
                    key=started_at, default=None)
 
+    def state(self):
+        """What the lab looks like, for who has to find out why a test failed."""
+        lines = [f"load of the machine: {os.getloadavg()}"]
+        for host, first in self.hosts.items():
+            log = pathlib.Path(self.folder, f"{host}.sshd.log")
+            found = self.processes(host) if is_alive(first) else {0: "no power"}
+            lines += [f"{host}: {pid} {text}" for pid, text in found.items()]
+            lines += [f"{host} sshd: {line}" for line in
+                      (log.read_text().splitlines() if log.exists() else ())[-4:]]
+        return "\n".join(lines)
+
     # ---- the network, and what may happen to it ----
 
     def set_link(self, host, rate_mbit=None, delay_ms=0):
@@ -485,6 +496,9 @@ def lab(**options):
     made = Lab.make(**options)
     try:
         yield made
+    except Exception:
+        print(made.state(), flush=True)
+        raise
     finally:
         for number in before:
             signal.signal(number, signal.SIG_IGN)

@@ -279,7 +279,10 @@ class Tests(test_runs.Tests):
             with lab.lab(n_hosts=3) as bed:
                 run = self.start(bed, "-H", "n1,n2")
                 asker = self.begin_to_add(bed, "n3")
-                pid = run.program("n3", "until")
+                try:
+                    pid = run.program("n3", "until")
+                except TimeoutError:
+                    run.give_up(f"no node: {self.end_call(asker)}")
                 time.sleep(chance.uniform(0, SOON_S))
                 has_power = chance.random() < 0.5
                 if has_power:

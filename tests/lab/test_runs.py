@@ -94,6 +94,7 @@ class Run:
     def give_up(self, what):
         """Fail, with what a run that has not ended has said. Its output ends with its
         processes: all hosts' are killed."""
+        print(self.bed.state(), flush=True)
         for host, first in self.bed.hosts.items():
             for pid in self.bed.processes(host) if lab.is_alive(first) else ():
                 with contextlib.suppress(ProcessLookupError):

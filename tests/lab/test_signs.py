@@ -71,7 +71,7 @@ class Tests(test_network.Tests):
             output = run.finish(test_runs.UNREACHABLE, ["n3"])
             self.expect(re.search(r"^teamster run: cannot reach host n3: silent for "
                                   r"\d+ s;", output, re.M), "who, and why", output)
-            self.expect("host n2" not in output, "n2 is fine", output)
+            self.expect("reach host n2" not in output, "n2 is fine", output)
             test_runs.expect_in_time(run.ended - run.start, LOGIN_S + STEP_S,
                                      "it has ended", output)
 
