@@ -34,6 +34,7 @@
 #include "base/json_out.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/robust.h"
 #include "model/groups.h"
 #include "place/counts.h"
 #include "planner/guess_script.h"
@@ -279,8 +280,7 @@ static double median_of_last(const struct simulation_result *result)
         lengths[k] =
             (double)result->iterations[N_ITERATIONS - 1 - k].length_ns * 1e-9;
     }
-    qsort(lengths, N_LAST, sizeof lengths[0], compare_doubles);
-    return (lengths[N_LAST / 2 - 1] + lengths[N_LAST / 2]) / 2;
+    return robust_median(lengths, N_LAST);
 }
 
 /** Run it. @param policy  NULL: threads stay; or by hand, if there are counts */

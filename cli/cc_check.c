@@ -174,7 +174,7 @@ void cc_check_file(struct cc_check *check, const char *path, const char *told)
         judge_archive(check, &image);
     } else if (object_read(&object, image.bytes, image.size, told) &&
                !look_at_object(check, &object).has_mark) {
-        refuse_object(check, path);
+        refuse_object(check, told);
     }
     image_close(&image);
 }

@@ -138,3 +138,16 @@ void job_close(struct job *job)
         link_send_number(&job->nodes[i].link, BOOT_STOP, 0);
     }
 }
+
+void job_end_streams(struct job *job, void (*end)(struct stream *stream))
+{
+    for (unsigned i = 0; i < job->n_started; i++) {
+        struct node *node = &job->nodes[i];
+
+        while (stream_read(&node->out, 0) || stream_read(&node->err, 0)) {
+        }
+        end(&node->out);
+        end(&node->err);
+        link_close(&node->link);
+    }
+}

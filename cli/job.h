@@ -186,6 +186,10 @@ void job_refuse(struct job *job, int exit_code, const char *text);
 /** The root has ended the program in order: the other nodes may go. */
 void job_close(struct job *job);
 
+/** Nodes have ended: take what they have written still, and close what leads to them.
+ * @param end  stream_close() or stream_forget(): with half a line, or without */
+void job_end_streams(struct job *job, void (*end)(struct stream *stream));
+
 /** Say why to a node that waits to join. */
 void job_send_refusal(struct node *node, int exit_code, const char *text);
 

@@ -353,15 +353,7 @@ static void finish(struct job *job)
     control_close(&job->control); // the live page's process hears of it
     job_kill(job);
     remote_finish(job);
-    for (unsigned i = 0; i < job->n_started; i++) {
-        struct node *node = &job->nodes[i];
-
-        while (stream_read(&node->out, 0) || stream_read(&node->err, 0)) {
-        }
-        stream_close(&node->out);
-        stream_close(&node->err);
-        link_close(&node->link);
-    }
+    job_end_streams(job, stream_close);
     recovery_tell_end(job);
     web_finish(
         job); // nodes and hosts have gone: they wait for nobody who looks

@@ -19,6 +19,7 @@
 /** A sink that nobody empties, and the write ends of its streams. */
 struct fixture {
     struct sink sink;
+    struct seen seen; ///< of open_marked()
     struct stream streams[N_STREAMS];
     int node[N_STREAMS];
 };
@@ -49,6 +50,7 @@ static void close_fixture(struct fixture *fixture)
         }
     }
     sink_close(&fixture->sink);
+    seen_release(&fixture->seen);
 }
 
 static void node_writes(struct fixture *fixture, unsigned node,
@@ -369,12 +371,13 @@ static void a_reader_that_is_gone_is_an_error_once(void **state)
     close_fixture(&fixture);
 }
 
-/** Have streams look for marks. */
-static void look_for_marks(struct fixture *fixture, struct seen *seen)
+/** One whose streams look for marks. */
+static void open_marked(struct fixture *fixture)
 {
-    snprintf(seen->token, sizeof seen->token, "%016x", 0xabcu);
+    open_fixture(fixture, 0);
+    snprintf(fixture->seen.token, sizeof fixture->seen.token, "%016x", 0xabcu);
     for (unsigned i = 0; i < N_STREAMS; i++) {
-        fixture->streams[i].seen = seen;
+        fixture->streams[i].seen = &fixture->seen;
     }
 }
 
@@ -408,57 +411,49 @@ static void node_writes_with_marks(struct fixture *fixture, unsigned node,
 static void marks_are_taken_out_and_say_where_a_cut_is(void **state)
 {
     struct fixture fixture;
-    struct seen seen = {0};
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
+    open_marked(&fixture);
     node_writes_with_marks(&fixture, 0, "one\n|two\nthr|ee\n", 7);
     assert_int_equal(fixture.streams[0].cut, 8);
     expect_output(&fixture, "one\ntwo\nthree\n");
-    seen_go_back(&seen, 7);
+    seen_go_back(&fixture.seen, 7);
     node_writes_with_marks(&fixture, 1, "one\ntwo\nthr|ee\n", 1001);
     expect_output(&fixture, "one\n");
     node_writes_with_marks(&fixture, 0, "|", 0); // main() has prepared
     assert_int_equal(fixture.streams[0].cut, 7);
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 static void a_node_that_joins_is_behind_the_newest_checkpoint(void **state)
 {
     struct fixture fixture;
-    struct seen seen = {0};
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
-    seen_saved(&seen, 7);
+    open_marked(&fixture);
+    seen_saved(&fixture.seen, 7);
     fixture.streams[2].cut = SEEN_PREPARING;
     node_writes_with_marks(&fixture, 2, "starts\n|new\n", 0);
     expect_output(&fixture, "starts\nnew\n");
     assert_int_equal(fixture.streams[2].cut, 7);
-    seen_go_back(&seen, 7);
+    seen_go_back(&fixture.seen, 7);
     fixture.streams[2].cut = SEEN_PREPARING;
     node_writes_with_marks(&fixture, 2, "starts\n|new\nnew\n", 0);
     expect_output(&fixture, "new\n");
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 // What is before the cut does not come again, what is behind it does.
 static void a_line_across_a_cut_is_shown_once(void **state)
 {
     struct fixture fixture;
-    struct seen seen = {0};
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
+    open_marked(&fixture);
     node_writes_with_marks(&fixture, 0, "foo|bar\nhalf|", 7);
     node_writes_with_marks(&fixture, 1, "other\n", 0);
     expect_output(&fixture, "foobar\nother\n"); // whole
-    seen_go_back(&seen, 7);
+    seen_go_back(&fixture.seen, 7);
     stream_forget(&fixture.streams[0]);
     expect_output(&fixture, "half");
     sink_end_line(&fixture.sink);
@@ -467,19 +462,16 @@ static void a_line_across_a_cut_is_shown_once(void **state)
     node_writes_with_marks(&fixture, 2, "bar\nhalf|way\n", 1001);
     expect_output(&fixture, "way\n");
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 // The C library's buffer is emptied before a mark.
 static void bytes_are_counted_from_a_mark(void **state)
 {
     struct fixture fixture;
-    struct seen seen = {0};
     char text[4098] = "|";
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
+    open_marked(&fixture);
     fixture.streams[0].is_prompting = 1;
     memset(text + 1, 'x', 4096);
     text[4000] = '\n';
@@ -489,18 +481,15 @@ static void bytes_are_counted_from_a_mark(void **state)
     node_writes_with_marks(&fixture, 0, "y", 0);
     assert_true(stream_prompt_ns(&fixture.streams[0]) < 1000000000);
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 static void what_is_no_mark_is_the_programs(void **state)
 {
     static const char zeros[] = "\0\0cut 0000\0cut \0\n";
     struct fixture fixture;
-    struct seen seen = {0};
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
+    open_marked(&fixture);
     assert_int_equal(write(fixture.node[0], zeros, sizeof zeros - 1),
                      sizeof zeros - 1);
     stream_read(&fixture.streams[0], 1000);
@@ -508,17 +497,14 @@ static void what_is_no_mark_is_the_programs(void **state)
     assert_memory_equal(buffer_front(&fixture.sink.waiting), zeros,
                         sizeof zeros - 1);
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 static void half_a_line_of_who_is_lost_comes_again(void **state)
 {
     struct fixture fixture;
-    struct seen seen = {0};
 
     (void)state;
-    open_fixture(&fixture, 0);
-    look_for_marks(&fixture, &seen);
+    open_marked(&fixture);
     node_writes_with_marks(&fixture, 0, "whole\nhalf a l", 0);
     node_ends(&fixture, 0);
     node_writes_with_marks(&fixture, 1, "the end", 0);
@@ -528,7 +514,6 @@ static void half_a_line_of_who_is_lost_comes_again(void **state)
     stream_close(&fixture.streams[1]);
     expect_output(&fixture, "the end");
     close_fixture(&fixture);
-    seen_release(&seen);
 }
 
 int main(void)

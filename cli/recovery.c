@@ -421,16 +421,8 @@ static void take_down(struct job *job, uint8_t *is_lost)
         is_lost[1 + i] = is_host_lost(job, i) != 0;
     }
     remote_finish(job);
-    for (unsigned i = 0; i < job->n_started; i++) {
-        struct node *node = &job->nodes[i];
-
-        // What was written before the checkpoint does not come again.
-        while (stream_read(&node->out, 0) || stream_read(&node->err, 0)) {
-        }
-        stream_forget(&node->out);
-        stream_forget(&node->err);
-        link_close(&node->link);
-    }
+    // What was written before the checkpoint does not come again.
+    job_end_streams(job, stream_forget);
     for (unsigned i = 0; i < job->remote.n; i++) {
         is_lost[1 + i] |= job->remote.hosts[i].is_lost != 0;
     }
@@ -500,12 +492,19 @@ static void set_plan(struct job *job, const struct hosts *hosts)
     recovery->hosts = *hosts;
 }
 
+static void note_farthest(struct job *job)
+{
+    const uint64_t n_ended = losses_n_iterations(job);
+
+    if (n_ended > job->recovery.farthest) {
+        job->recovery.farthest = n_ended;
+    }
+}
+
 static void tell_back(struct job *job, const struct saved *back,
                       const char *places)
 {
-    const uint64_t n_ended = losses_n_iterations(job);
-    const uint64_t farthest = job->recovery.farthest;
-    const uint64_t under_way = (n_ended > farthest ? n_ended : farthest) + 1;
+    const uint64_t under_way = job->recovery.farthest + 1;
     const uint64_t lost_ns =
         job->lost_ns > back->at_ns ? job->lost_ns - back->at_ns : 0;
     const double lost_s = (double)lost_ns * 1e-9;
@@ -565,14 +564,11 @@ static void note_back(struct job *job, const struct saved *back)
     struct recovery *recovery = &job->recovery;
     const int is_same =
         recovery->n_back > 0 && back->generation == recovery->back.generation;
-    const uint64_t n_ended = losses_n_iterations(job);
 
     recovery->n_tries = is_same ? recovery->n_tries + 1 : 1;
     recovery->n_back++;
     recovery->back = *back;
     recovery->saved = (struct saved){0};
-    recovery->farthest =
-        n_ended > recovery->farthest ? n_ended : recovery->farthest;
     recovery->first = next_thousand(recovery->folder);
     recovery->began_ns = clock_now_ns();
     seen_go_back(&recovery->out, back->generation);
@@ -596,6 +592,7 @@ int recovery_go_back(struct job *job)
     }
     take_down(job, is_lost);
     place_nodes(job, is_lost, &hosts, places, sizeof places);
+    note_farthest(job);
     tell_back(job, &back, places);
     note_back(job, &back);
     remove_outdated(&job->recovery);

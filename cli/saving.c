@@ -75,7 +75,7 @@ void saving_ask(struct job *job, struct control_client *client)
     }
 }
 
-static void ask_and_say(struct job *job)
+void saving_ask_by_signal(struct job *job)
 {
     const char *why = ask_root(job);
 
@@ -84,11 +84,6 @@ static void ask_and_say(struct job *job)
     } else {
         job->saving.is_said = 1;
     }
-}
-
-void saving_ask_by_signal(struct job *job)
-{
-    ask_and_say(job);
 }
 
 /** To all who have asked. */
@@ -136,7 +131,7 @@ void saving_poll(struct job *job, uint64_t now_ns)
     if (job->saving.due_ns != 0 && job->saving.due_ns <= now_ns &&
         job->phase == JOB_RUNNING) {
         job->saving.due_ns = 0;
-        ask_and_say(job);
+        saving_ask_by_signal(job);
     }
     if (job->saving.is_asked && !job->saving.is_sent &&
         job->phase == JOB_RUNNING) {

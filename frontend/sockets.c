@@ -66,13 +66,19 @@ static long do_bind(void *arguments)
     return bind(call.fd, (const struct sockaddr *)&call.name, call.name_size);
 }
 
-FRONT(bind)
-int tmf_bind(int fd, const struct sockaddr *name, socklen_t size)
+static int at_root_with_name(long (*function)(void *arguments), int fd,
+                             const struct sockaddr *name, socklen_t size)
 {
     struct on_socket call = {.fd = fd};
 
     put_name(&call, name, size);
-    return (int)front_at_root(do_bind, &call);
+    return (int)front_at_root(function, &call);
+}
+
+FRONT(bind)
+int tmf_bind(int fd, const struct sockaddr *name, socklen_t size)
+{
+    return at_root_with_name(do_bind, fd, name, size);
 }
 
 // One that takes long is begun, and waited for.
@@ -105,10 +111,7 @@ static long do_connect(void *arguments)
 FRONT(connect)
 int tmf_connect(int fd, const struct sockaddr *name, socklen_t size)
 {
-    struct on_socket call = {.fd = fd};
-
-    put_name(&call, name, size);
-    return (int)front_at_root(do_connect, &call);
+    return at_root_with_name(do_connect, fd, name, size);
 }
 
 static long do_accept(void *arguments)

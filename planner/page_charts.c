@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/memory.h"
 #include "planner/report_page_priv.h"
 
@@ -179,14 +180,6 @@ static double y_of(const struct chart *chart, double seconds)
     return CHART_TOP + CHART_HEIGHT * (1 - fmin(1, seconds / chart->most_s));
 }
 
-static int compare_doubles_up(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 // A few iterations, tracked ones say, take many times as long as others: they go beyond.
 static double top_of(const struct record *record)
 {
@@ -201,7 +194,7 @@ static double top_of(const struct record *record)
         }
     }
     if (n > 0) {
-        qsort(all, n, sizeof *all, compare_doubles_up);
+        qsort(all, n, sizeof *all, compare_doubles);
         top = fmin(all[n - 1], 1.6 * all[(n - 1) * 95 / 100]);
     }
     free(all);

@@ -201,6 +201,7 @@ static void visit_fetch(const struct visit *visit,
     visit_stride(
         visit,
         (struct mention){.page = fetch->page,
+                         .fetch = fetch->id,
                          .who = fetch->requester,
                          .flags = (fetch->write ? MENTION_TO_WRITE : 0) |
                                   (fetch->has_copy ? MENTION_HAS_COPY : 0)},
@@ -211,7 +212,9 @@ static void visit_done(const struct visit *visit, const struct message *message)
 {
     const struct message_fetch_done *done = &message->u.fetch_done;
 
-    visit_stride(visit, (struct mention){.page = done->page, .who = NODE_NONE},
+    visit_stride(visit,
+                 (struct mention){
+                     .page = done->page, .fetch = done->id, .who = NODE_NONE},
                  done->count, done->stride);
 }
 
@@ -266,9 +269,9 @@ static void visit_given(const struct visit *visit,
 }
 
 // Nothing but pages is named.
-static void visit_run(const struct visit *visit, page_no page, page_no n)
+static void visit_one(const struct visit *visit, page_no page)
 {
-    tell(visit, (struct mention){.page = page, .n = n, .who = NODE_NONE});
+    tell(visit, (struct mention){.page = page, .n = 1, .who = NODE_NONE});
 }
 
 void mentions_visit(const struct message *message, mention_fn *each,
@@ -293,7 +296,7 @@ void mentions_visit(const struct message *message, mention_fn *each,
         visit_copy(&visit, message);
         break;
     case MESSAGE_diffs_ask:
-        visit_run(&visit, message->u.diffs_ask.page, 1);
+        visit_one(&visit, message->u.diffs_ask.page);
         break;
     case MESSAGE_diffs:
         visit_diffs(&visit, message);
@@ -302,7 +305,10 @@ void mentions_visit(const struct message *message, mention_fn *each,
         visit_home(&visit, message);
         break;
     case MESSAGE_grant:
-        visit_run(&visit, message->u.grant.page, message->u.grant.count);
+        tell(&visit, (struct mention){.page = message->u.grant.page,
+                                      .n = message->u.grant.count,
+                                      .fetch = message->u.grant.id,
+                                      .who = NODE_NONE});
         break;
     case MESSAGE_owner_is:
         visit_owners(&visit, message);
@@ -314,10 +320,10 @@ void mentions_visit(const struct message *message, mention_fn *each,
         visit_acks(&visit, message);
         break;
     case MESSAGE_invalidate:
-        visit_run(&visit, message->u.invalidate.page, 1);
+        visit_one(&visit, message->u.invalidate.page);
         break;
     case MESSAGE_invalidate_ack:
-        visit_run(&visit, message->u.invalidate_ack.page, 1);
+        visit_one(&visit, message->u.invalidate_ack.page);
         break;
     case MESSAGE_atomic:
         tell(&visit, (struct mention){.page = message->u.atomic.page,
@@ -328,7 +334,7 @@ void mentions_visit(const struct message *message, mention_fn *each,
         visit_given(&visit, message);
         break;
     case MESSAGE_page_taken:
-        visit_run(&visit, message->u.page_taken.page, 1);
+        visit_one(&visit, message->u.page_taken.page);
         break;
     case MESSAGE_notices:
         visit_notices(&visit, message);

@@ -11,6 +11,7 @@ struct mention {
     uint32_t version;
     uint32_t epoch;
     uint32_t n_bytes; ///< of contents, or of a diff
+    uint32_t fetch; ///< the request's number, of a message that is part of one
     node_id
         who; ///< requester, origin, owner; NODE_NONE: the message names nobody
     uint8_t flags; ///< enum mention_flag

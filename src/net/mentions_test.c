@@ -36,7 +36,8 @@ static void a_request_names_its_pages(void **state)
 {
     const struct message message = {
         .type = MESSAGE_fetch,
-        .u.fetch = {.page = 7,
+        .u.fetch = {.id = 5,
+                    .page = 7,
                     .count = 3,
                     .write = 1,
                     .requester = 2,
@@ -48,6 +49,7 @@ static void a_request_names_its_pages(void **state)
     assert_int_equal(heard.n, 3);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(heard.mentions[i].page, 7 - 2 * i);
+        assert_int_equal(heard.mentions[i].fetch, 5);
         assert_int_equal(heard.mentions[i].n, 1);
         assert_int_equal(heard.mentions[i].who, 2);
         assert_int_equal(heard.mentions[i].flags, MENTION_TO_WRITE);

@@ -45,43 +45,46 @@ static int has(const struct file *file, size_t offset, size_t size)
     return offset <= file->size && size <= file->size - offset;
 }
 
-// The section with the symbols, NULL if there is none.
-static const ElfW(Shdr) * find_symbols(const struct file *file)
+/** The program's file, and the table of symbols in it. */
+struct table {
+    struct file file;
+    uintptr_t base; ///< how far the loader has put it from where its file says
+    const ElfW(Sym) * symbols; ///< [n]
+    size_t n;
+    const char *names; ///< [names_size]
+    size_t names_size;
+};
+
+static void find_symbols(struct table *table)
 {
+    const struct file *file = &table->file;
     const ElfW(Ehdr) *header = (const void *)file->bytes;
     const ElfW(Shdr) * sections;
 
     if (!has(file, header->e_shoff, header->e_shnum * sizeof *sections)) {
-        return NULL;
+        return;
     }
     sections = (const void *)(file->bytes + header->e_shoff);
     for (unsigned i = 0; i < header->e_shnum; i++) {
-        if (sections[i].sh_type == SHT_SYMTAB &&
-            sections[i].sh_link < header->e_shnum &&
-            has(file, sections[i].sh_offset, sections[i].sh_size)) {
-            return &sections[i];
+        const ElfW(Shdr) *section = &sections[i];
+        const ElfW(Shdr) * names;
+
+        if (section->sh_type != SHT_SYMTAB ||
+            section->sh_link >= header->e_shnum ||
+            !has(file, section->sh_offset, section->sh_size)) {
+            continue;
         }
+        names = &sections[section->sh_link];
+        if (has(file, names->sh_offset, names->sh_size)) {
+            table->symbols = (const void *)(file->bytes + section->sh_offset);
+            table->n = section->sh_size / sizeof *table->symbols;
+            table->names = file->bytes + names->sh_offset;
+            table->names_size = names->sh_size;
+        }
+        return;
     }
-    return NULL;
 }
 
-static const ElfW(Sym) * find_variable(const struct file *file,
-                                       const ElfW(Shdr) * section,
-                                       uintptr_t address)
-{
-    const ElfW(Sym) *symbols = (const void *)(file->bytes + section->sh_offset);
-
-    for (size_t i = 0; i < section->sh_size / sizeof *symbols; i++) {
-        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_OBJECT &&
-            address >= symbols[i].st_value &&
-            address - symbols[i].st_value < symbols[i].st_size) {
-            return &symbols[i];
-        }
-    }
-    return NULL;
-}
-
-// How far the loader has put the program from where its file says.
 static int find_base(struct dl_phdr_info *object, size_t size, void *data)
 {
     (void)size;
@@ -89,94 +92,75 @@ static int find_base(struct dl_phdr_info *object, size_t size, void *data)
     return 1; // the program itself is the first one
 }
 
-// @return NULL if there is none
-static const ElfW(Sym) *
-    find(const struct file *file, uintptr_t address, char *name, size_t size)
+// Without symbols if there are none.
+static struct table open_table(void)
 {
-    const ElfW(Ehdr) *header = (const void *)file->bytes;
-    const ElfW(Shdr) *section = find_symbols(file);
-    const ElfW(Shdr) * names;
-    const ElfW(Sym) * variable;
+    struct table table = {.file = map_file("/proc/self/exe")};
 
-    if (section == NULL) {
-        return NULL;
+    if (table.file.bytes != NULL) {
+        dl_iterate_phdr(find_base, &table.base);
+        find_symbols(&table);
     }
-    names = (const ElfW(Shdr) *)(const void *)(file->bytes + header->e_shoff) +
-            section->sh_link;
-    variable = find_variable(file, section, address);
-    if (variable == NULL || variable->st_name >= names->sh_size ||
-        !has(file, names->sh_offset, names->sh_size)) {
-        return NULL;
+    return table;
+}
+
+static void close_table(const struct table *table)
+{
+    if (table->file.bytes != NULL) {
+        munmap((void *)(uintptr_t)table->file.bytes, table->file.size);
     }
-    snprintf(name, size, "%.*s", (int)(names->sh_size - variable->st_name),
-             file->bytes + names->sh_offset + variable->st_name);
-    return variable;
+}
+
+// Of a variable that has a name.
+static int is_variable(const struct table *table, const ElfW(Sym) * symbol)
+{
+    return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT &&
+           symbol->st_name < table->names_size;
 }
 
 tm_status image_variable(uintptr_t address, char *name, size_t size,
                          size_t *offset, size_t *rest)
 {
-    struct file file = map_file("/proc/self/exe");
-    const ElfW(Sym) * variable;
-    uintptr_t base = 0;
+    const struct table table = open_table();
+    tm_status status = TM_ENOBLOCK;
 
-    if (file.bytes == NULL) {
-        return TM_ENOBLOCK;
-    }
-    dl_iterate_phdr(find_base, &base);
-    variable = find(&file, address - base, name, size);
-    if (variable != NULL) {
-        *offset = address - base - variable->st_value;
-        *rest = variable->st_size - *offset;
-    }
-    munmap((void *)(uintptr_t)file.bytes, file.size);
-    return variable != NULL ? TM_OK : TM_ENOBLOCK;
-}
+    for (size_t i = 0; i < table.n && status != TM_OK; i++) {
+        const ElfW(Sym) *symbol = &table.symbols[i];
+        const size_t at = address - table.base - symbol->st_value;
 
-// @return NULL if there is none
-static const ElfW(Sym) * find_named(const struct file *file, const char *name)
-{
-    const ElfW(Ehdr) *header = (const void *)file->bytes;
-    const ElfW(Shdr) *section = find_symbols(file);
-    const ElfW(Shdr) * names;
-    const ElfW(Sym) * symbols;
-
-    if (section == NULL) {
-        return NULL;
-    }
-    names = (const ElfW(Shdr) *)(const void *)(file->bytes + header->e_shoff) +
-            section->sh_link;
-    symbols = (const void *)(file->bytes + section->sh_offset);
-    for (size_t i = 0; i < section->sh_size / sizeof *symbols; i++) {
-        const size_t at = names->sh_offset + symbols[i].st_name;
-
-        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_OBJECT &&
-            has(file, at, strlen(name) + 1) &&
-            strcmp(file->bytes + at, name) == 0) {
-            return &symbols[i];
+        if (is_variable(&table, symbol) && at < symbol->st_size) {
+            snprintf(name, size, "%.*s",
+                     (int)(table.names_size - symbol->st_name),
+                     table.names + symbol->st_name);
+            *offset = at;
+            *rest = symbol->st_size - at;
+            status = TM_OK;
         }
     }
-    return NULL;
+    close_table(&table);
+    return status;
 }
 
 tm_status image_variable_named(const char *name, uintptr_t *address,
                                size_t *size)
 {
-    struct file file = map_file("/proc/self/exe");
-    const ElfW(Sym) * variable;
-    uintptr_t base = 0;
+    const struct table table = open_table();
+    const size_t length = strlen(name) + 1;
+    tm_status status = TM_ENOBLOCK;
 
-    if (file.bytes == NULL) {
-        return TM_ENOBLOCK;
+    for (size_t i = 0; i < table.n && status != TM_OK; i++) {
+        const ElfW(Sym) *symbol = &table.symbols[i];
+
+        if (is_variable(&table, symbol) &&
+            length <= table.names_size - symbol->st_name &&
+            memcmp(table.names + symbol->st_name, name, length) == 0) {
+            *address = table.base + symbol->st_value;
+            *size = symbol->st_size;
+            status = TM_OK;
+        }
     }
-    dl_iterate_phdr(find_base, &base);
-    variable = find_named(&file, name);
-    if (variable != NULL) {
-        *address = base + variable->st_value;
-        *size = variable->st_size;
-    }
-    munmap((void *)(uintptr_t)file.bytes, file.size);
-    return variable != NULL ? TM_OK : TM_ENOBLOCK;
+    close_table(&table);
+    return status;
 }
 
 struct search {

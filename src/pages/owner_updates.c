@@ -76,12 +76,6 @@ tm_status owner_updates_receive(struct engine *engine, node_id from,
 
         if (extent != NULL && !extent->is_closed &&
             extent->serial == entry.serial) { // B1 of blocks.c
-            stall_note_item(engine,
-                            (struct stall_note){.type = MESSAGE_owner_is,
-                                                .page = entry.page,
-                                                .epoch = entry.epoch,
-                                                .node = from,
-                                                .who = from});
             hint_set(page_of(engine, entry.page), from, entry.epoch);
             steps_made(engine, entry.page,
                        (struct step_cause){.event = STEP_OWNER_IS,

@@ -32,6 +32,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
+#include "net/mentions.h"
 #include "pages/pages.h"
 
 #define LOOK_EVERY 64u
@@ -103,78 +104,37 @@ static void add_note(struct stall *stall, const struct stall_note *note)
     ring[0] = *note;
 }
 
-static void add_notes(struct stall *stall, const struct stall_note *note,
-                      page_no n)
-{
-    struct stall_note at = *note;
+struct hearing {
+    struct stall *stall;
+    struct stall_note note; ///< what the message says of none of its pages
+};
 
-    at.number = stall->n_messages;
-    for (page_no i = 0; i < n && i < FETCH_GROUP_MAX; i++) {
-        at.page = note->page + i;
-        add_note(stall, &at);
+static void hear(void *owner, const struct mention *mention)
+{
+    struct hearing *hearing = owner;
+    struct stall_note note = hearing->note;
+
+    note.version = mention->version;
+    note.epoch = mention->epoch;
+    note.fetch = mention->fetch;
+    note.flags = mention->flags;
+    if (mention->who != NODE_NONE) {
+        note.who = mention->who;
+    }
+    for (page_no i = 0; i < mention->n && i < FETCH_GROUP_MAX; i++) {
+        note.page = mention->page + i;
+        add_note(hearing->stall, &note);
     }
 }
 
-void stall_watch_item(struct engine *engine, struct stall_note note)
-{
-    add_notes(&engine->stall, &note, 1);
-}
-
-// Those whose pages are in their fields; of the others each item is noted.
 static void note_message(struct stall *stall, struct stall_note note,
                          const struct message *message)
 {
-    struct message pages[PAGES_MAX];
-    page_no n = 1;
+    struct hearing hearing = {stall, note};
 
-    note.type = (uint8_t)message->type;
-    switch (message->type) {
-    case MESSAGE_fetch:
-        note.page = message->u.fetch.page;
-        note.fetch = message->u.fetch.id;
-        note.who = message->u.fetch.requester;
-        n = message->u.fetch.count;
-        break;
-    case MESSAGE_page:
-        note.page = message->u.page.page;
-        note.version = message->u.page.version;
-        note.epoch = message->u.page.epoch;
-        note.flags = message->u.page.flags;
-        break;
-    case MESSAGE_pages:
-        n = page_batch_read(message, pages);
-        for (page_no i = 0; i < n; i++) {
-            note_message(stall, note, &pages[i]);
-        }
-        return;
-    case MESSAGE_fetch_done:
-        note.page = message->u.fetch_done.page;
-        note.fetch = message->u.fetch_done.id;
-        n = message->u.fetch_done.count;
-        break;
-    case MESSAGE_grant:
-        note.page = message->u.grant.page;
-        note.fetch = message->u.grant.id;
-        n = message->u.grant.count;
-        break;
-    case MESSAGE_invalidate:
-        note.page = message->u.invalidate.page;
-        break;
-    case MESSAGE_invalidate_ack:
-        note.page = message->u.invalidate_ack.page;
-        break;
-    case MESSAGE_page_given:
-        note.page = message->u.page_given.page;
-        note.version = message->u.page_given.version;
-        note.epoch = message->u.page_given.epoch;
-        break;
-    case MESSAGE_page_taken:
-        note.page = message->u.page_taken.page;
-        break;
-    default:
-        return;
-    }
-    add_notes(stall, &note, n);
+    hearing.note.type = (uint8_t)message->type;
+    hearing.note.number = stall->n_messages;
+    mentions_visit(message, hear, &hearing);
 }
 
 void stall_watch_sent(struct engine *engine, node_id to,
@@ -205,12 +165,16 @@ static void tell_note(const struct engine *engine,
     case MESSAGE_page_given:
         snprintf(more, sizeof more, ", version %u, epoch %u%s%s", note->version,
                  note->epoch,
-                 note->flags & PAGE_WITH_OWNERSHIP ? ", with ownership" : "",
-                 note->flags & PAGE_WITH_CONTENTS ? "" : ", no contents");
+                 note->flags & MENTION_WITH_OWNERSHIP ? ", with ownership" : "",
+                 note->type == MESSAGE_page &&
+                         !(note->flags & MENTION_WITH_CONTENTS)
+                     ? ", no contents"
+                     : "");
         break;
     case MESSAGE_update:
         snprintf(more, sizeof more, ", %s, version %u, epoch %u, origin %u",
-                 note->kind, note->version, note->epoch, note->who);
+                 note->flags & MENTION_TO_OWNER ? "to the owner" : "push",
+                 note->version, note->epoch, note->who);
         break;
     case MESSAGE_owner_is:
         snprintf(more, sizeof more, ", epoch %u", note->epoch);

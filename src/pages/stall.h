@@ -23,10 +23,9 @@ struct stall_note {
     node_id node;   ///< that sent it, or that it was sent to
     node_id who;    ///< for whom, or whose
     uint8_t type;   ///< enum message_type; 0: no note
-    uint8_t flags;  ///< of `page`
+    uint8_t flags;  ///< enum mention_flag
     uint8_t is_sent;
-    const char *kind; ///< of an item of `update`, in words
-    uint32_t n_more;  ///< like it, before it
+    uint32_t n_more; ///< like it, before it
 };
 
 struct stall {
@@ -48,7 +47,6 @@ void stall_watch_receive(struct engine *engine, node_id from,
                          const struct message *message);
 void stall_watch_sent(struct engine *engine, node_id to,
                       const struct message *message);
-void stall_watch_item(struct engine *engine, struct stall_note note);
 
 // ---- hooks of the engine
 
@@ -86,15 +84,6 @@ static inline void stall_note_sent(struct engine *engine, node_id to,
 {
     if (STALL_IS_WATCHED) {
         stall_watch_sent(engine, to, message);
-    }
-}
-
-/** Note an item of a message that has come. */
-static inline void stall_note_item(struct engine *engine,
-                                   struct stall_note note)
-{
-    if (STALL_IS_WATCHED) {
-        stall_watch_item(engine, note);
     }
 }
 

@@ -16,6 +16,11 @@
 
 #define N_PROBES 60 ///< halve the interval to the last bit of a double
 
+static uint32_t floor_of(const struct threshold *threshold, uint32_t x)
+{
+    return threshold->floors != NULL ? threshold->floors[x] : 0;
+}
+
 // ---- tau ----
 
 /** The most threads that node x ends with by tau, between low and high. */
@@ -31,10 +36,7 @@ static uint32_t cap_of(const struct threshold *threshold, uint32_t x,
             high = middle - 1;
         }
     }
-    if (threshold->floors != NULL && low < threshold->floors[x]) {
-        return threshold->floors[x];
-    }
-    return low;
+    return low > floor_of(threshold, x) ? low : floor_of(threshold, x);
 }
 
 static uint64_t room_at(struct threshold *threshold, double tau_s)
@@ -172,11 +174,6 @@ static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
     }
     free(next_s);
     return left;
-}
-
-static uint32_t floor_of(const struct threshold *threshold, uint32_t x)
-{
-    return threshold->floors != NULL ? threshold->floors[x] : 0;
 }
 
 static double floor_time(const struct threshold *threshold, uint32_t x)

@@ -15,10 +15,10 @@
 //              (trigger_is_sure()); else the value of before is, as nothing was won
 //
 // So 8 values take some 100 samples. Then it rests, and watches: the median of the first
-// seven samples is usual, and follows slow changes. If samples are off that by 15 %, all to the same side, five in a row, times
-// have changed for good, and it begins again from the value in force; after each such
-// time twice as many are asked for, up to 80, since a program whose times change again and
-// again is not to be tuned again and again.
+// seven samples is usual, and follows slow changes. If samples are off that by 15 %, all to
+// the same side, five in a row, times have changed for good, and it begins again from the
+// value in force; after each such time twice as many are asked for, up to 80, since a
+// program whose times change again and again is not to be tuned again and again.
 //
 // T1  The value of before is in each round.
 // T2  When it is over another value is in force only if it was shorter in the last round,
@@ -30,8 +30,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/compare.h"
 #include "base/ensure.h"
+#include "base/robust.h"
 #include "place/trigger.h"
 
 #define SAMPLE_S 0.01  ///< that a sample takes at least
@@ -128,25 +128,15 @@ static uint32_t iterations_of_a_sample(double iteration_s)
                : (uint32_t)ceil(SAMPLE_S / iteration_s);
 }
 
-static double median_of(double *values, uint32_t n)
-{
-    qsort(values, n, sizeof *values, compare_doubles);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /** The try is over: what it tells of the value. */
 static void conclude_try(struct tune_search *search)
 {
     struct tune_value *value = &search->values[search->index];
-    double off_s[TUNE_SAMPLES_MAX];
     const uint32_t n = search->n_samples;
 
-    value->median_s = median_of(search->samples_s, n);
-    for (uint32_t k = 0; k < n; k++) {
-        off_s[k] = fabs(search->samples_s[k] - value->median_s);
-    }
-    // As reconfig/history.c: of a normal distribution.
-    value->error_s = 1.2533 * 1.4826 * median_of(off_s, n) / sqrt(n);
+    value->median_s = robust_median(search->samples_s, n);
+    value->error_s = ROBUST_OF_MEDIAN * ROBUST_OF_DEVIATION *
+                     robust_deviation(search->samples_s, n) / sqrt(n);
 }
 
 // ---- rounds ----
@@ -269,7 +259,7 @@ static enum tune_event watch(struct tune_search *search, double iteration_s)
     if (search->n_samples < ENOUGH_USUAL) {
         search->samples_s[search->n_samples++] = iteration_s;
         if (search->n_samples == ENOUGH_USUAL) {
-            search->usual_s = median_of(search->samples_s, ENOUGH_USUAL);
+            search->usual_s = robust_median(search->samples_s, ENOUGH_USUAL);
         }
         return TUNE_GOES_ON;
     }

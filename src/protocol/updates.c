@@ -311,15 +311,6 @@ void update_receive_item(struct engine *engine, struct flight *flight,
                     .who = flight->origin,
                     .version = item->version,
                     .epoch = item->epoch});
-    stall_note_item(engine, (struct stall_note){.type = MESSAGE_update,
-                                                .page = item->page,
-                                                .version = item->version,
-                                                .epoch = item->epoch,
-                                                .node = from,
-                                                .who = flight->origin,
-                                                .kind = item->kind == ITEM_PUSH
-                                                            ? "push"
-                                                            : "to the owner"});
     if (item->kind == ITEM_TO_OWNER) {
         rules->to_owner(engine, flight, from, item);
     } else if (rules->pushed != NULL) {

@@ -195,6 +195,11 @@ double history_iteration_s(const struct history *history);
 void history_node(const struct history *history, node_id node,
                   struct history_node *usual);
 
+/** The same, to be told: where no sample has been closed since history_restart(), those
+ * before it; they may be of another mapping. */
+void history_node_lately(const struct history *history, node_id node,
+                         struct history_node *usual);
+
 /** What a node can get without swapping, bytes, as it said last; 0: not known. */
 uint64_t history_free_bytes(const struct history *history, node_id node);
 
@@ -226,8 +231,5 @@ int history_has_shifted(const struct history *history, unsigned n,
 
 /** A node's busy_s over the latest n samples, or as many as there are. */
 double history_busy_s(const struct history *history, node_id node, unsigned n);
-
-/** @param values  [n], are sorted. @return their median, 0 if there are none. Pure. */
-double history_median(double *values, unsigned n);
 
 #endif

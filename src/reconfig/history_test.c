@@ -463,7 +463,12 @@ static void what_is_sent_is_counted_since_the_restart(void **state)
         if (i == 9) {
             history_restart(history);
             assert_true(history_sent_bytes(history, 0, 1) == 0);
+            history_node(history, 0, &usual);
+            assert_true(usual.pages_in == 0);
+            history_node_lately(history, 0, &usual);
+            assert_true(usual.pages_in == 5 && usual.pages_out == 7);
             told.free_bytes = 900;
+            told.pages_in = 6;
         }
         told.iteration = i;
         told.n_peers = i % 2; // in each second iteration
@@ -474,7 +479,9 @@ static void what_is_sent_is_counted_since_the_restart(void **state)
     assert_int_equal(history_free_bytes(history, 0), 900);
     assert_int_equal(history_free_bytes(history, 1), 0);
     history_node(history, 0, &usual);
-    assert_true(usual.pages_in == 5 && usual.pages_out == 7);
+    assert_true(usual.pages_in == 6 && usual.pages_out == 7);
+    history_node_lately(history, 0, &usual);
+    assert_true(usual.pages_in == 6 && usual.pages_out == 7);
     history_free(history);
 }
 

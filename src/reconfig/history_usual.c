@@ -3,16 +3,10 @@
 // What the history tells: medians over its samples, and how far these may be off.
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
+#include "base/robust.h"
 #include "reconfig/history_priv.h"
-
-/** With a normal distribution's numbers: a standard deviation by the median deviation,
- * and how much more than a mean a median is off. */
-#define OF_DEVIATION 1.4826
-#define OF_MEDIAN 1.2533
 
 /** Until there are so many samples, what they differ by is in part what they did before
  * the restart; at the start, so much of what is usual. */
@@ -26,15 +20,6 @@
 #define SHIFT 4.0
 #define SHIFT_LEAST 0.15
 #define SHIFT_BEFORE 4u ///< samples that it was usual in, at least
-
-double history_median(double *values, unsigned n)
-{
-    if (n == 0) {
-        return 0;
-    }
-    qsort(values, n, sizeof *values, compare_doubles);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
 
 static unsigned slot_back(const struct history *history, unsigned distance)
 {
@@ -61,18 +46,7 @@ double history_work_s(const struct history *history,
 {
     double work[HISTORY_WINDOW];
 
-    return history_median(work, copy_work(history, thread, work));
-}
-
-// @param values  [n] are made deviations, and sorted
-static double median_deviation(double *values, unsigned n)
-{
-    double middle = history_median(values, n);
-
-    for (unsigned i = 0; i < n; i++) {
-        values[i] = fabs(values[i] - middle);
-    }
-    return history_median(values, n);
+    return robust_median(work, copy_work(history, thread, work));
 }
 
 double history_noise_s(const struct history *history,
@@ -80,7 +54,7 @@ double history_noise_s(const struct history *history,
 {
     double work[HISTORY_WINDOW];
 
-    return median_deviation(work, copy_work(history, thread, work));
+    return robust_deviation(work, copy_work(history, thread, work));
 }
 
 // Samples that the medians are of.
@@ -106,7 +80,7 @@ double history_iteration_s(const struct history *history)
     for (unsigned i = 0; i < n; i++) {
         times_s[i] = history->times_s[slot_back(history, i)];
     }
-    return history_median(times_s, n);
+    return robust_median(times_s, n);
 }
 
 // One of the values of a node, at `offset` in struct history_node.
@@ -129,7 +103,7 @@ static double node_median(const struct history *history, node_id node,
     double values[HISTORY_WINDOW];
 
     copy_values(history, node, n, offset, values);
-    return history_median(values, n);
+    return robust_median(values, n);
 }
 
 static void copy_busy(const struct history *history, node_id node, unsigned n,
@@ -146,7 +120,7 @@ static void copy_busy(const struct history *history, node_id node, unsigned n,
 static double spread(const struct history *history, double *values, unsigned n,
                      double usual)
 {
-    const double told = OF_DEVIATION * median_deviation(values, n);
+    const double told = ROBUST_OF_DEVIATION * robust_deviation(values, n);
     const double prior = history->prior * usual;
     const double weight =
         n < PRIOR_UNTIL ? PRIOR_SAMPLES * (PRIOR_UNTIL - n) / PRIOR_UNTIL : 0;
@@ -160,11 +134,12 @@ static double spread(const struct history *history, double *values, unsigned n,
 static double error_of_median(const struct history *history, double *values,
                               unsigned n_values, unsigned n)
 {
-    const double usual = history_median(values, n_values);
+    const double usual = robust_median(values, n_values);
 
     return n_values <= 1
                ? usual
-               : OF_MEDIAN * spread(history, values, n_values, usual) / sqrt(n);
+               : ROBUST_OF_MEDIAN * spread(history, values, n_values, usual) /
+                     sqrt(n);
 }
 
 static double mean_busy_s(const struct history *history, unsigned slot)
@@ -191,7 +166,7 @@ double history_node_error_s(const struct history *history, node_id node)
                        ? history->nodes[node].kept[slot].busy_s / means_s[i]
                        : 0;
     }
-    return error_of_median(history, parts, n, n) * history_median(means_s, n);
+    return error_of_median(history, parts, n, n) * robust_median(means_s, n);
 }
 
 double history_slowest_error_s(const struct history *history, unsigned latest)
@@ -220,10 +195,10 @@ double history_spread(const struct history *history)
         double usual_s;
 
         copy_busy(history, (node_id)x, n, times_s);
-        usual_s = history_median(times_s, n);
+        usual_s = robust_median(times_s, n);
         if (usual_s > 0) {
-            most = fmax(most,
-                        OF_DEVIATION * median_deviation(times_s, n) / usual_s);
+            most = fmax(most, ROBUST_OF_DEVIATION *
+                                  robust_deviation(times_s, n) / usual_s);
         }
     }
     return most;
@@ -261,7 +236,7 @@ static int node_has_shifted(const struct history *history, node_id node,
 
     copy_busy(history, node, n_all, times_s);
     memcpy(before_s, times_s + n, (n_all - n) * sizeof *before_s);
-    usual_s = history_median(before_s, n_all - n);
+    usual_s = robust_median(before_s, n_all - n);
     deviation_s = spread(history, before_s, n_all - n, usual_s);
     for (unsigned i = n; i < n_all; i++) {
         *is_rough |= side_of(times_s[i], usual_s, deviation_s) != 0;
@@ -288,16 +263,32 @@ int history_has_shifted(const struct history *history, unsigned n,
     return has;
 }
 
-void history_node(const struct history *history, node_id node,
-                  struct history_node *usual)
+static void node_medians(const struct history *history, node_id node,
+                         unsigned n, struct history_node *usual)
 {
-    unsigned n = n_window(history);
-
 #define MEDIAN(value)                                                          \
     .value =                                                                   \
         node_median(history, node, n, offsetof(struct history_node, value)),
     *usual = (struct history_node){HISTORY_VALUES(MEDIAN)};
 #undef MEDIAN
+}
+
+void history_node(const struct history *history, node_id node,
+                  struct history_node *usual)
+{
+    node_medians(history, node, n_window(history), usual);
+}
+
+void history_node_lately(const struct history *history, node_id node,
+                         struct history_node *usual)
+{
+    unsigned n = n_window(history);
+
+    if (n == 0) {
+        n = (unsigned)(history->n_samples < HISTORY_WINDOW ? history->n_samples
+                                                           : HISTORY_WINDOW);
+    }
+    node_medians(history, node, n, usual);
 }
 
 uint64_t history_free_bytes(const struct history *history, node_id node)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/robust.h"
+
 /** A thread whose work is so near that of its node's usual thread is like it. */
 #define ALIKE 0.25
 
@@ -83,7 +85,7 @@ static double usual_work(const struct remap *plan, uint32_t node, double *works)
             works[n++] = plan->view.threads[i].computation_s;
         }
     }
-    return history_median(works, n);
+    return robust_median(works, n);
 }
 
 static int is_usual(const struct remap *plan, const double *noises_s,

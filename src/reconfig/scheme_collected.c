@@ -63,7 +63,7 @@ void scheme_explain_collected(const struct scheme *scheme)
         struct text line = {bytes, sizeof bytes, 0};
         struct history_node usual;
 
-        history_node(scheme->history, (node_id)i, &usual);
+        history_node_lately(scheme->history, (node_id)i, &usual);
         text_add(&line, "%s an iteration: %.1f pages came, %.1f went",
                  scheme->nodes[i].name, usual.pages_in, usual.pages_out);
         if (free_bytes > 0) {

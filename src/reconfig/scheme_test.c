@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/robust.h"
 #include "reconfig/scheme_test.h"
 
 static void unequal_nodes_get_threads_by_power(void **state)
@@ -215,7 +216,7 @@ static void conditions_that_change_are_answered_at_once(void **state)
         }
     }
     for (unsigned i = 0; i < N_CONDITIONS; i++) {
-        const double median = history_median(noisy[i], N_SEEDS);
+        const double median = robust_median(noisy[i], N_SEEDS);
 
         print_message("%s: answered after %.0f iterations, with noise %.0f\n",
                       conditions[i].name, still[i], median);
@@ -242,7 +243,7 @@ static void an_imbalance_is_answered_in_the_first_iterations(void **state)
             answered[seed] = until_a_move(world);
             world_free(world);
         }
-        assert_true(history_median(answered, N_SEEDS) <= most[k]);
+        assert_true(robust_median(answered, N_SEEDS) <= most[k]);
     }
 }
 
@@ -317,8 +318,8 @@ static void a_quota_is_seen_as_what_it_is_in_the_mean(void **state)
         world_free(world);
     }
     print_message("under a quota: %.1f ms in the median\n",
-                  history_median(means_s, N_SEEDS) * 1e3);
-    assert_true(history_median(means_s, N_SEEDS) < 0.03);
+                  robust_median(means_s, N_SEEDS) * 1e3);
+    assert_true(robust_median(means_s, N_SEEDS) < 0.03);
 }
 
 // Four iterations of one kind, four of another: whatever is made of them, they must not
