@@ -181,7 +181,8 @@ class Recovery(Checkpoints):
         program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000, "-c", 25)
         job = self.start(2, program, *self.words(recover="--recover=2"))
         code, output = job.finish()
-        if (code != NODE_LOST or len(BACK.findall(output)) != 2 or
+        # A newer one may have become whole only when it came there again.
+        if (code != NODE_LOST or not 2 <= len(BACK.findall(output)) <= 8 or
                 not re.search(r"^teamster run: 2 tries from there came no farther "
                               rf"\(--recover=2\); .*--restart={self.folder}$",
                               output, re.M)):
