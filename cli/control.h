@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The control socket of a running job: how `teamster ps`, `add` and `remove` talk to
@@ -29,6 +30,8 @@ struct control_client {
     size_t used;
     int has_asked; ///< its line has been taken; it waits for an answer
     unsigned node; ///< about which node
+    uint32_t
+        request; ///< which of several about it, if these are answered one by one
     enum watching {
         WATCHES_NOTHING,
         WATCHES, ///< it is told each second how the job stands, until it ends

@@ -55,11 +55,17 @@ static const char *ask_root(struct job *job)
     link_send(&job->nodes[0].link, BOOT_SAVE, NULL, 0);
     job->saving.is_asked = 1;
     job->saving.is_sent = 1;
+    job->saving.n_sent++;
     return NULL;
 }
 
 void saving_ask_again(struct job *job)
 {
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        job->control.clients[i].request = 0; // the first of that root's
+    }
+    job->saving.said = job->saving.said > 0;
+    job->saving.n_sent = 0;
     job->saving.is_sent = 0;
 }
 
@@ -68,6 +74,7 @@ void saving_ask(struct job *job, struct control_client *client)
     const char *why = ask_root(job);
 
     client->node = SAVING_NODE;
+    client->request = job->saving.n_sent;
     if (why != NULL) {
         control_answer(client, EXIT_CONFIG, "no checkpoint: %s", why);
     } else {
@@ -82,16 +89,40 @@ void saving_ask_by_signal(struct job *job)
     if (why != NULL) {
         job_say(job, "no checkpoint: %s", why);
     } else {
-        job->saving.is_said = 1;
+        job->saving.said = job->saving.n_sent;
     }
 }
 
-/** To all who have asked. */
+/** Somebody who has asked for one, and is to be answered now. */
+static struct control_client *next_asker(struct job *job, uint32_t n_answered)
+{
+    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        struct control_client *client = &job->control.clients[i];
+
+        if (client->fd >= 0 && client->has_asked &&
+            client->node == SAVING_NODE && client->request <= n_answered) {
+            return client;
+        }
+    }
+    return NULL;
+}
+
+static void say(struct job *job, const struct wire_boot_saved *saved)
+{
+    if (saved->why[0] == '\0') {
+        job_say(job, "checkpoint %" PRIu64 " is whole: iteration %" PRIu64,
+                saved->generation, saved->iteration);
+    } else {
+        job_say(job, "no checkpoint: %s", saved->why);
+    }
+}
+
+/** To all who have asked before it was taken. */
 static void answer(struct job *job, const struct wire_boot_saved *saved)
 {
     struct control_client *client;
 
-    while ((client = control_asker(&job->control, SAVING_NODE)) != NULL) {
+    while ((client = next_asker(job, saved->n_answered)) != NULL) {
         if (saved->why[0] == '\0') {
             control_answer(
                 client, 0,
@@ -102,14 +133,11 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
                            saved->why);
         }
     }
-    if (job->saving.is_said && saved->why[0] == '\0') {
-        job_say(job, "checkpoint %" PRIu64 " is whole: iteration %" PRIu64,
-                saved->generation, saved->iteration);
-    } else if (job->saving.is_said) {
-        job_say(job, "no checkpoint: %s", saved->why);
+    if (job->saving.said > 0 && job->saving.said <= saved->n_answered) {
+        job->saving.said = 0;
+        say(job, saved);
     }
-    job->saving.is_said = 0;
-    job->saving.is_asked = 0;
+    job->saving.is_asked = saved->n_answered < job->saving.n_sent;
 }
 
 tm_status saving_take(struct job *job, const struct link_frame *frame)
@@ -117,7 +145,9 @@ tm_status saving_take(struct job *job, const struct link_frame *frame)
     struct wire_reader reader = wire_read(frame->body, frame->size);
     const struct wire_boot_saved saved = wire_get_boot_saved(&reader);
 
-    answer(job, &saved);
+    if (saved.n_answered > 0) {
+        answer(job, &saved);
+    }
     if (saved.why[0] == '\0') {
         job->saving.has_newest = 1;
         job->saving.newest = saved.iteration;

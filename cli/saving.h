@@ -20,10 +20,12 @@ struct saving {
     uint64_t due_ns; ///< for --checkpoint-before; 0: it is not, or has been
     uint64_t
         newest; ///< iterations that had ended at the newest that is whole ...
-    int has_newest; ///< ... if there is one
-    int is_asked;   ///< somebody waits for one ...
-    int is_sent;    ///< ... and the root that there is now knows it
-    int is_said;    ///< what comes of it is to be said on stderr
+    int has_newest;  ///< ... if there is one
+    int is_asked;    ///< somebody waits for one ...
+    int is_sent;     ///< ... and the root that there is now knows it
+    uint32_t n_sent; ///< requests to that root
+    uint32_t
+        said; ///< what comes of this one is to be said on stderr; 0: of none
 };
 
 /** The run begins: look when one is due before its time limit. What is wrong is told. */

@@ -66,6 +66,7 @@ enum checkpoint_read {
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size);
 
+/** Close the file; what was read is not good any more. */
 void checkpoint_read_end(struct checkpoint_reader *reader);
 
 /** Is a file whole, and the one that the manifest means? @return NULL, or why not */

@@ -11,25 +11,29 @@
 //             Some have gone on before their node heard of it: `above` becomes
 //             higher, those that are behind go on, and all meet at the next end.
 //             All are held, and in two rounds one after the other nothing is under way
-//             and the numbers of messages are the same ([Mattern87]) -> WRITE
+//             and the numbers of messages are the same ([Mattern87]) -> TAKE
 //             5 s have passed: -> IDLE, with a warning
-//   WRITE     CUT_SAVE: each node's clerk writes its file (checkpoint_clerk.c); CUT_SAVED
-//             by all -> CONFIRM; one could not: -> IDLE, with a warning
-//   CONFIRM   the root's clerk writes the manifest; threads go on -> IDLE
+//   TAKE      CUT_SAVE: each node's clerk copies what the node has (checkpoint_clerk.c);
+//             CUT_TAKEN by all: threads go on -> WRITE
+//   WRITE     each node writes its copies to its file (checkpoint_files.c); CUT_SAVED
+//             by all -> CONFIRM
+//   CONFIRM   the root writes the manifest -> IDLE, with a warning if one could not write
 //
 // Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
 // (checkpoint_ask) is due at once, where the next iteration ends; who asks is told what has come
 // of it.
 //
-// C1 In WRITE no thread of the program runs or is on its way, and no message is.
+// C1 In TAKE no thread of the program runs or is on its way, and no message is.
 // C2 All threads of a checkpoint have ended the same number of iterations.
 // C3 What is written is whole: each page that somebody owns is in one file (V2 of
 //    pages/saved_blocks.c). Else it is given up.
+// C4 Who asks for one is answered by one that is taken later.
 #include "runtime/checkpoint.h"
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
+#include "os/kthread.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
@@ -40,6 +44,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NONE_HELD UINT64_MAX
@@ -122,9 +127,10 @@ static void give_up(struct node *node, const char *why)
     struct checkpoint *checkpoint = &node->checkpoint;
     uint64_t next_ns;
 
-    if (checkpoint->is_asked) { // who asks says it
+    if (checkpoint->is_asked || checkpoint->is_answer) { // who asks says it
+        cut_marks_tell_saved(node, 0, 0, checkpoint->n_asked, why);
         checkpoint->is_asked = 0;
-        cut_marks_tell_saved(node, 0, 0, why);
+        checkpoint->is_answer = 0;
     } else if (strcmp(why, checkpoint->told) != 0) { // it may stay so
         snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
         log_warning("no checkpoint: %s", why);
@@ -177,21 +183,44 @@ static int may_begin(struct node *node)
            (prepared->is_waiting || prepared->has_gone_on);
 }
 
-static void write_all(struct node *node)
+// As main() is now; it goes on before the manifest is written.
+static void fill_manifest(struct node *node)
+{
+    const struct checkpoint *checkpoint = &node->checkpoint;
+    struct checkpoint_manifest *manifest = checkpoint->manifest;
+
+    manifest->generation = checkpoint->generation;
+    manifest->time_s = (uint64_t)time(NULL); // for people
+    manifest->iteration = checkpoint->iteration;
+    manifest->n_ended = checkpoint->n_ended;
+    manifest->n_threads = sync_n_alive(node->sync) - 1;
+    manifest->n_nodes = node->port.roster.n_live;
+    manifest->n_told = node->prepared.n_told;
+    manifest->prepared = node->prepared.hash;
+    manifest->n_calls = node->prepared.n_calls;
+}
+
+static void take_all(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
 
-    checkpoint->step = CUT_WRITE;
+    checkpoint->step = CUT_TAKE;
     checkpoint->iteration = checkpoint->answers.most; // C2
     checkpoint->n_ended =
         checkpoint->answers.n_ended +
         (checkpoint->restored != NULL ? checkpoint->restored->n_ended : 0);
     checkpoint->generation = checkpoint->next_generation++;
+    checkpoint->is_answer = checkpoint->is_asked; // C4
+    checkpoint->is_asked = 0;
+    checkpoint->n_answered = checkpoint->n_asked;
+    checkpoint->n_taken = 0;
     checkpoint->n_written = 0;
+    checkpoint->is_confirming = 0;
     checkpoint->is_confirmed = 0;
     checkpoint->owned = (struct page_count){0};
     checkpoint->known = (struct page_count){0};
     checkpoint->why[0] = '\0';
+    fill_manifest(node);
     clerk_write(node); // and has the others do so when there is a folder
 }
 
@@ -242,7 +271,7 @@ static void end_round(struct node *node)
         } else if (checkpoint->was_quiet && was_quiet &&
                    answers->sent == checkpoint->last.sent &&
                    answers->received == checkpoint->last.received) {
-            write_all(node);
+            take_all(node);
         }
         checkpoint->last = *answers;
     }
@@ -340,6 +369,41 @@ static unsigned place_of(const struct node *node, node_id id)
     return i;
 }
 
+static void let_go(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->step = CUT_WRITE;
+    checkpoint->held_ns = 0;
+    checkpoint->manifest->n_pages = checkpoint->owned.n;
+    if (checkpoint->owned.n != checkpoint->known.n ||
+        checkpoint->owned.sum != checkpoint->known.sum) { // C3
+        snprintf(checkpoint->why, sizeof checkpoint->why,
+                 "pages have moved meanwhile");
+    }
+    ask_all(node, 0, NONE_HELD);
+}
+
+static tm_status receive_taken(struct node *node, node_id from,
+                               const struct message_cut_taken *taken)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (node->self != 0 || !roster_has(&node->port.roster, from) ||
+        checkpoint->step != CUT_TAKE || taken->cut != checkpoint->cut) {
+        return TM_EWIRE;
+    }
+    checkpoint->owned.n += taken->n_pages;
+    checkpoint->owned.sum += taken->pages;
+    checkpoint->known.n += taken->known;
+    checkpoint->known.sum += taken->known_sum;
+    if (++checkpoint->n_taken == node->port.roster.n_live) {
+        let_go(node);
+    }
+    return TM_OK;
+}
+
+// Those of some may come before all have taken what they have.
 static tm_status receive_saved(struct node *node, node_id from,
                                const struct message *message)
 {
@@ -347,26 +411,17 @@ static tm_status receive_saved(struct node *node, node_id from,
     struct checkpoint *checkpoint = &node->checkpoint;
 
     if (node->self != 0 || !roster_has(&node->port.roster, from) ||
-        checkpoint->step != CUT_WRITE || saved->cut != checkpoint->cut) {
+        (checkpoint->step != CUT_TAKE && checkpoint->step != CUT_WRITE) ||
+        saved->cut != checkpoint->cut) {
         return TM_EWIRE;
     }
     checkpoint->manifest->files[place_of(node, from)] =
         (struct checkpoint_sum){saved->n_bytes, saved->hash};
-    checkpoint->owned.n += saved->n_pages;
-    checkpoint->owned.sum += saved->pages;
-    checkpoint->known.n += saved->known;
-    checkpoint->known.sum += saved->known_sum;
     if (!saved->is_whole) {
         note_failure(checkpoint, from, message);
     }
     if (++checkpoint->n_written == node->port.roster.n_live) {
         checkpoint->step = CUT_CONFIRM;
-        if (checkpoint->why[0] == '\0' &&
-            (checkpoint->owned.n != checkpoint->known.n ||
-             checkpoint->owned.sum != checkpoint->known.sum)) { // C3
-            snprintf(checkpoint->why, sizeof checkpoint->why,
-                     "pages have moved meanwhile");
-        }
     }
     return TM_OK;
 }
@@ -380,14 +435,29 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
-    checkpoint->is_asked = 0;
-    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended, "");
+    cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended,
+                         checkpoint->is_answer ? checkpoint->n_answered : 0,
+                         "");
+    checkpoint->is_answer = 0;
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
               " threads, %" PRIu64 " bytes",
               checkpoint->generation, checkpoint->n_ended,
               checkpoint->manifest->n_threads,
               checkpoint_bytes(checkpoint->manifest));
     rest(node);
+    if (checkpoint->is_asked) { // meanwhile
+        checkpoint->due_ns = 0;
+    }
+}
+
+static void confirm(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    checkpoint->is_confirming = 1;
+    if (files_confirm(node) != TM_OK) {
+        give_up(node, "no kernel thread can be started");
+    }
 }
 
 void checkpoint_ask(struct node *node)
@@ -398,6 +468,7 @@ void checkpoint_ask(struct node *node)
         return; // the launcher knows, and does not ask
     }
     checkpoint->is_asked = 1;
+    checkpoint->n_asked++;
     checkpoint->wanted_ns = clock_now_ns();
     if (checkpoint->step == CUT_IDLE) {
         checkpoint->due_ns = 0;
@@ -446,10 +517,10 @@ static int lead(struct node *node)
         }
         return checkpoint->held_ns > 0;
     case CUT_CONFIRM:
-        if (!checkpoint->has_clerk && checkpoint->is_confirmed) {
+        if (checkpoint->is_confirmed) {
             end_checkpoint(node);
-        } else if (!checkpoint->has_clerk) {
-            clerk_confirm(node);
+        } else if (!checkpoint->is_confirming) {
+            confirm(node);
         }
         return 1;
     default:
@@ -488,6 +559,8 @@ static tm_status receive(struct node *node, node_id from,
         checkpoint->generation = message->u.cut_save.generation;
         clerk_write(node);
         return TM_OK;
+    case MESSAGE_cut_taken:
+        return receive_taken(node, from, &message->u.cut_taken);
     case MESSAGE_cut_saved:
         return receive_saved(node, from, message);
     case MESSAGE_load_ask:
@@ -650,8 +723,25 @@ static void start_checkpoint(struct node *node)
     checkpoint->due_ns = clock_now_ns() + option->seconds * SECOND_NS;
 }
 
+// What has been taken becomes a checkpoint: who starts the program again may want it.
+static void finish_checkpoint(struct node *node)
+{
+    int is_writing;
+
+    do {
+        node_enter(node);
+        is_writing = node->checkpoint.step > CUT_TAKE;
+        node_leave(node);
+        if (is_writing) {
+            kthread_sleep_until(clock_now_ns() + ROUND_NS);
+        }
+    } while (is_writing);
+}
+
 static void close_checkpoint(struct node *node)
 {
+    files_close(node);
+    records_drop(&node->checkpoint.records);
     free(node->checkpoint.manifest);
     free(node->checkpoint.restored);
     node->checkpoint.manifest = NULL;
@@ -666,5 +756,6 @@ const struct part part_checkpoint = {
     .receive = receive,
     .roster_changed = roster_changed,
     .save = parts_save_nothing,
+    .finish = finish_checkpoint,
     .close = close_checkpoint,
 };

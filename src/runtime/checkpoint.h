@@ -2,7 +2,10 @@
 #ifndef RUNTIME_CHECKPOINT_H
 #define RUNTIME_CHECKPOINT_H
 
+#include <pthread.h>
+
 #include "net/port.h"
+#include "os/checkpoint_file.h"
 #include "os/checkpoint_manifest.h"
 #include "pages/engine.h"
 
@@ -15,8 +18,17 @@ struct ult;
 enum cut_step {
     CUT_IDLE,    ///< none is due
     CUT_GATHER,  ///< threads are held where their iteration ends
-    CUT_WRITE,   ///< each node writes what it has
-    CUT_CONFIRM, ///< the root's clerk makes it a checkpoint
+    CUT_TAKE,    ///< each node copies what it has
+    CUT_WRITE,   ///< threads go on; each node writes that
+    CUT_CONFIRM, ///< all is written: it is made a checkpoint
+};
+
+/** What a node has for a checkpoint: messages, encoded, one behind the other, each with its
+ * size in front, u32. */
+struct cut_records {
+    uint8_t *bytes;
+    size_t n;
+    size_t room;
 };
 
 /** What nodes have said in a round. */
@@ -43,13 +55,21 @@ struct checkpoint {
     int is_told;     ///< the root knows that some are
     int has_clerk;   ///< it is at work
     void (*clerk_work)(struct node *node);
-    uint64_t generation; ///< for the clerk
-    unsigned n_files;    ///< likewise
+    uint64_t generation;        ///< for the clerk
+    unsigned n_files;           ///< likewise
+    struct cut_records records; ///< the clerk's, then the kernel thread's
+    void (*file_work)(struct node *node);
+    pthread_t file_thread;
+    int has_file_thread; ///< it has been started, and not been waited for
 
     // the root's
     enum cut_step step;
     uint64_t due_ns;
-    int is_asked;       ///< somebody wants one now, and is to be answered
+    int is_asked;     ///< somebody wants one now
+    uint32_t n_asked; ///< how often the launcher has asked
+    uint32_t
+        n_answered; ///< of these, until which the one that is being written answers
+    int is_answer;      ///< it does
     uint64_t wanted_ns; ///< since when
     uint64_t asked_ns;
     uint64_t held_ns; ///< since when some are held; 0: none, as far as is known
@@ -58,8 +78,10 @@ struct checkpoint {
     struct cut_round answers;
     struct cut_round last; ///< of the round before
     int was_quiet;
+    unsigned n_taken;
     unsigned n_written;
-    int is_confirmed; ///< by the clerk: it is a checkpoint, or `why` says why not
+    int is_confirming;
+    int is_confirmed;        ///< it is a checkpoint, or `why` says why not
     struct page_count owned; ///< pages written ...
     struct page_count known; ///< ... and those that there are
     uint64_t
@@ -98,14 +120,35 @@ int checkpoint_is_busy(const struct node *node);
 /** On the root: the launcher wants one, now; it is told what comes of it. Under the node lock. */
 void checkpoint_ask(struct node *node);
 
-// ---- checkpoint_clerk.c, a thread of the node's own that reads and writes files
+// ---- checkpoint_clerk.c, a thread of the node's own that has pages as the program has them
 
-/** Write what this node has. Under the node lock. */
+/** Take what this node has, and write it. Under the node lock. */
 void clerk_write(struct node *node);
-/** On the root: all have written; make it a checkpoint. Under the node lock. */
-void clerk_confirm(struct node *node);
 /** Read this node's part of a checkpoint. Under the node lock. */
 void clerk_load(struct node *node, uint64_t generation, unsigned n_files);
+
+// ---- checkpoint_files.c, a kernel thread that writes while the program goes on
+
+/** The `send` of a port whose owner are struct cut_records: everything goes there. */
+void records_add(void *owner, node_id to, const struct message *message);
+void records_write(const struct cut_records *records,
+                   struct checkpoint_writer *writer);
+void records_drop(struct cut_records *records);
+
+/** Begin this node's file. @return NULL, or why it cannot be written */
+const char *file_begin(struct node *node, struct checkpoint_writer *writer);
+/** To the root. @param sum  of the file. @param why  it is not whole; NULL: it is */
+void file_tell_saved(struct node *node, const struct checkpoint_sum *sum,
+                     const char *why);
+
+/** Write the records to this node's file, and say so; they are gone then. Not under the node
+ * lock: may wait for the disk if there is no other way. */
+void files_write(struct node *node);
+/** On the root: all have written; make it a checkpoint, or remove it if `why` says why it is
+ * none. Under the node lock. @return TM_OK, what kthread_start() says */
+tm_status files_confirm(struct node *node);
+/** Wait for the kernel thread. */
+void files_close(struct node *node);
 
 // ---- checkpoint_restore.c
 

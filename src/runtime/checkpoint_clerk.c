@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clerk: a thread of the node's own that writes its part of a checkpoint, or reads it. It
+// The clerk: a thread of the node's own that takes its part of a checkpoint, or reads it. It
 // runs as threads of the program do, in a slot behind theirs, but the root's list does not
-// have it and it never moves. So it may wait for the disk while the node goes on serving,
-// and it has pages as the program has them: it reads those that the node owns, and writes
-// those of a checkpoint, whatever protocol and pager have to do for that.
+// have it and it never moves. So it has pages as the program has them: it reads those that the
+// node owns, and writes those of a checkpoint, whatever protocol and pager have to do for that.
+//
+// What it takes is copied, and a kernel thread writes the copies to the disk while the program
+// goes on (checkpoint_files.c). Where there is no room for copies it writes itself, and threads
+// are held until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
 //
@@ -16,9 +19,11 @@
 //
 // W1 All but pages is gathered under the node lock, at once; pages are read after that, and
 //    nobody writes them: C1 of checkpoint.c.
+#include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
+#include "os/memory_watch.h"
 #include "pages/causality.h"
 #include "reconfig/migrate.h"
 #include "runtime/checkpoint.h"
@@ -26,10 +31,10 @@
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // ---- a thread of the node's own
 
@@ -77,49 +82,6 @@ static void start_clerk(struct node *node, void (*work)(struct node *node))
 
 // ---- what is gathered
 
-/** Messages for a file, encoded, one behind the other: its size u32, itself. */
-struct kept {
-    uint8_t *bytes;
-    size_t n;
-    size_t room;
-};
-
-static void keep_bytes(struct kept *kept, const void *bytes, size_t size)
-{
-    vector_reserve(kept->bytes, kept->room, kept->n + size);
-    if (size > 0) {
-        memcpy(kept->bytes + kept->n, bytes, size);
-    }
-    kept->n += size;
-}
-
-// The port's: everything goes to the file.
-static void keep_message(void *owner, node_id to, const struct message *message)
-{
-    uint8_t header[MESSAGE_HEADER_MAX];
-    const uint32_t n = message_encode_header(message, header);
-    const uint32_t size = n + message->body_size;
-
-    (void)to;
-    keep_bytes(owner, &size, sizeof size);
-    keep_bytes(owner, header, n);
-    keep_bytes(owner, message->body, message->body_size);
-}
-
-static void write_kept(struct checkpoint_writer *writer,
-                       const struct kept *kept)
-{
-    size_t at = 0;
-
-    while (at < kept->n) {
-        uint32_t size;
-
-        memcpy(&size, kept->bytes + at, sizeof size);
-        checkpoint_write(writer, kept->bytes + at + sizeof size, size, NULL, 0);
-        at += sizeof size + size;
-    }
-}
-
 static void keep_thread(const struct thread *thread, const struct port *port)
 {
     struct moved_thread moved = {
@@ -145,10 +107,9 @@ static void keep_threads(struct node *node, const struct port *port)
 
 // ---- writing
 
-/** What this node writes. */
-struct writing {
-    struct checkpoint_writer writer;
-    struct kept kept;
+/** What this node takes. */
+struct taking {
+    struct cut_records *records;
     struct saved_page *pages; ///< [n_pages]
     size_t n_pages;
     size_t pages_room;
@@ -156,31 +117,30 @@ struct writing {
     struct page_count known;
 };
 
-static void list_pages(struct node *node, struct writing *writing)
+static void list_pages(struct node *node, struct taking *taking)
 {
     struct saved_page saved;
     page_no at = 0;
 
     while (engine_next_owned(node->engine, &at, &saved)) {
-        vector_reserve(writing->pages, writing->pages_room,
-                       writing->n_pages + 1);
-        writing->pages[writing->n_pages++] = saved;
-        engine_count_page(&writing->owned, saved.page);
+        vector_reserve(taking->pages, taking->pages_room, taking->n_pages + 1);
+        taking->pages[taking->n_pages++] = saved;
+        engine_count_page(&taking->owned, saved.page);
     }
-    writing->known = engine_known_pages(node->engine);
+    taking->known = engine_known_pages(node->engine);
 }
 
 // W1
-static void gather(struct node *node, struct writing *writing)
+static void gather(struct node *node, struct taking *taking)
 {
-    const struct port port = {.owner = &writing->kept, .send = keep_message};
+    const struct port port = {.owner = taking->records, .send = records_add};
 
     node_enter(node);
     engine_save_blocks(node->engine, &port);
     sync_save(node->sync, &port);
     parts_save(node, &port);
     keep_threads(node, &port);
-    list_pages(node, writing);
+    list_pages(node, taking);
     node_leave(node);
 }
 
@@ -189,70 +149,102 @@ static int is_zero(const char *bytes, size_t size)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-static void write_page(struct node *node, struct checkpoint_writer *writer,
-                       const struct saved_page *saved)
+// @return 0: it need not be saved. @param[out] message  its body is `bytes`
+static int copy_page(struct node *node, const struct saved_page *saved,
+                     char bytes[TM_PAGE_SIZE], struct message *message)
 {
-    struct message message = {.type = MESSAGE_page_given,
-                              .u.page_given = {.page = saved->page}};
-    uint8_t header[MESSAGE_HEADER_MAX];
-    char bytes[TM_PAGE_SIZE];
-
     memcpy(bytes,
            (char *)space_address(&node->space, saved->page) +
                saved->part.offset,
            saved->part.size);
-    if (saved->is_variable || !is_zero(bytes, saved->part.size)) {
-        checkpoint_write(writer, header,
-                         message_encode_header(&message, header), bytes,
-                         saved->part.size);
+    *message = (struct message){.type = MESSAGE_page_given,
+                                .u.page_given = {.page = saved->page},
+                                .body = bytes,
+                                .body_size = saved->part.size};
+    return saved->is_variable || !is_zero(bytes, saved->part.size);
+}
+
+static void copy_pages(struct node *node, struct taking *taking)
+{
+    for (size_t i = 0; i < taking->n_pages; i++) {
+        struct message message;
+        char bytes[TM_PAGE_SIZE];
+
+        if (copy_page(node, &taking->pages[i], bytes, &message)) {
+            records_add(taking->records, 0, &message);
+        }
     }
 }
 
-// @return NULL, or why it is not whole
-static const char *write_file(struct node *node, struct writing *writing)
+static void write_page(struct node *node, struct checkpoint_writer *writer,
+                       const struct saved_page *saved)
 {
-    char path[CHECKPOINT_PATH_MAX];
-    unsigned index = 0;
-    const char *why;
+    uint8_t header[MESSAGE_HEADER_MAX];
+    struct message message;
+    char bytes[TM_PAGE_SIZE];
 
-    while (node->port.roster.live[index] != node->self) {
-        index++;
+    if (copy_page(node, saved, bytes, &message)) {
+        checkpoint_write(writer, header,
+                         message_encode_header(&message, header), bytes,
+                         message.body_size);
     }
-    checkpoint_file_path(path, node->options.checkpoint.folder,
-                         node->checkpoint.generation, index);
-    why = checkpoint_write_begin(&writing->writer, path);
+}
+
+// @param[out] sum  of the file
+// @return NULL, or why it is not whole
+static const char *write_at_once(struct node *node, struct taking *taking,
+                                 struct checkpoint_sum *sum)
+{
+    struct checkpoint_writer writer;
+    const char *why = file_begin(node, &writer);
+
     if (why != NULL) {
         return why;
     }
-    write_kept(&writing->writer, &writing->kept);
-    for (size_t i = 0; i < writing->n_pages; i++) {
-        write_page(node, &writing->writer, &writing->pages[i]);
+    records_write(taking->records, &writer);
+    for (size_t i = 0; i < taking->n_pages; i++) {
+        write_page(node, &writer, &taking->pages[i]);
     }
-    return checkpoint_write_end(&writing->writer);
+    why = checkpoint_write_end(&writer);
+    *sum = writer.sum;
+    return why;
 }
 
-static void tell_saved(struct node *node, const struct writing *writing,
-                       const char *why)
+// Half of what this node may have is for copies, at most.
+static int has_room_for_copies(struct node *node, const struct taking *taking)
 {
-    char text[CHECKPOINT_PATH_MAX + 160];
+    const uint64_t bytes =
+        taking->n_pages * (TM_PAGE_SIZE + MESSAGE_HEADER_MAX);
+    struct memory_watch watch;
+    struct memory_state memory;
+    struct pager_stats pager = {0};
+    int has;
+
+    if (memory_open(&watch, "") != TM_OK) {
+        return 0;
+    }
+    memory_read(&watch, &memory);
+    node_enter(node);
+    has = bytes <=
+          memory.available.bytes / 2 / capacity_n_beside(node, node->n_nodes);
+    if (paging_is_on(&node->paging)) {
+        pager_stats(node->paging.pager, &pager);
+        has = has && pager.used < pager.budget &&
+              bytes <= (pager.budget - pager.used) * TM_PAGE_SIZE / 2;
+    }
+    node_leave(node);
+    return has;
+}
+
+static void tell_taken(struct node *node, const struct taking *taking)
+{
     const struct message message = {
-        .type = MESSAGE_cut_saved,
-        .u.cut_saved =
-            {
-                .cut = node->checkpoint.cut,
-                .is_whole = why == NULL,
-                .n_bytes = writing->writer.sum.n_bytes,
-                .hash = writing->writer.sum.hash,
-                .n_pages = writing->owned.n,
-                .pages = writing->owned.sum,
-                .known = writing->known.n,
-                .known_sum = writing->known.sum,
-            },
-        .body = why == NULL ? NULL : text,
-        .body_size = why == NULL ? 0
-                                 : (uint32_t)snprintf(
-                                       text, sizeof text, "%s: %s",
-                                       node->options.checkpoint.folder, why),
+        .type = MESSAGE_cut_taken,
+        .u.cut_taken = {.cut = node->checkpoint.cut,
+                        .n_pages = taking->owned.n,
+                        .pages = taking->owned.sum,
+                        .known = taking->known.n,
+                        .known_sum = taking->known.sum},
     };
 
     node_enter(node);
@@ -281,77 +273,43 @@ static const char *open_generation(struct node *node)
     return why;
 }
 
+// Threads are held until it has told that it has taken everything.
 static void write_part(struct node *node)
 {
-    struct writing *writing = calloc(1, sizeof *writing);
+    const uint64_t began_ns = clock_now_ns();
+    struct taking taking = {.records = &node->checkpoint.records};
+    struct checkpoint_sum sum = {0};
     const char *why = NULL;
+    int is_copied;
 
-    ensure_memory(writing != NULL);
     cut_marks_write(node, node->checkpoint.generation);
-    gather(node, writing);
+    gather(node, &taking);
     if (node->self == 0) {
         why = open_generation(node);
     }
-    if (why == NULL) {
-        why = write_file(node, writing);
+    is_copied = why == NULL && has_room_for_copies(node, &taking);
+    if (is_copied) {
+        copy_pages(node, &taking);
+    } else if (why == NULL) {
+        why = write_at_once(node, &taking, &sum);
     }
-    tell_saved(node, writing, why);
-    free(writing->kept.bytes);
-    free(writing->pages);
-    free(writing);
+    free(taking.pages);
+    log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms",
+              node->checkpoint.generation, taking.n_pages,
+              is_copied ? "copied" : "written at once",
+              (double)(clock_now_ns() - began_ns) / 1e6);
+    tell_taken(node, &taking);
+    if (is_copied) {
+        files_write(node);
+    } else {
+        records_drop(taking.records);
+        file_tell_saved(node, &sum, why);
+    }
 }
 
 void clerk_write(struct node *node)
 {
     start_clerk(node, write_part);
-}
-
-// ---- it becomes a checkpoint
-
-static void fill_manifest(struct node *node)
-{
-    const struct checkpoint *checkpoint = &node->checkpoint;
-    struct checkpoint_manifest *manifest = checkpoint->manifest;
-
-    manifest->generation = checkpoint->generation;
-    manifest->time_s = (uint64_t)time(NULL); // for people
-    manifest->iteration = checkpoint->iteration;
-    manifest->n_ended = checkpoint->n_ended;
-    manifest->n_threads = sync_n_alive(node->sync) - 1;
-    manifest->n_pages = checkpoint->owned.n;
-    manifest->n_nodes = node->port.roster.n_live;
-    manifest->n_told = node->prepared.n_told;
-    manifest->prepared = node->prepared.hash;
-    manifest->n_calls = node->prepared.n_calls;
-}
-
-static void confirm(struct node *node)
-{
-    struct checkpoint *checkpoint = &node->checkpoint;
-    const char *folder = node->options.checkpoint.folder;
-    const char *why;
-
-    if (checkpoint->why[0] == '\0') {
-        fill_manifest(node);
-        why = checkpoint_commit(folder, checkpoint->manifest);
-        if (why != NULL) {
-            snprintf(checkpoint->why, sizeof checkpoint->why,
-                     "cannot write to %s: %s", folder, why);
-        }
-    }
-    if (checkpoint->why[0] != '\0') {
-        checkpoint_remove(folder, checkpoint->generation);
-    } else {
-        checkpoint_tidy(folder);
-    }
-    node_enter(node);
-    checkpoint->is_confirmed = 1;
-    node_leave(node);
-}
-
-void clerk_confirm(struct node *node)
-{
-    start_clerk(node, confirm);
 }
 
 // ---- reading

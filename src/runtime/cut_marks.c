@@ -96,15 +96,16 @@ void cut_marks_prepared(struct node *node)
 }
 
 void cut_marks_tell_saved(const struct node *node, uint64_t generation,
-                          uint64_t iteration, const char *why)
+                          uint64_t iteration, uint32_t n_answered,
+                          const char *why)
 {
     uint8_t body[1024];
     char text[512];
     struct wire_writer writer = {body, body + sizeof body, 0};
 
     snprintf(text, sizeof text, "%s", why);
-    wire_put_boot_saved(&writer,
-                        &(struct wire_boot_saved){generation, iteration, text});
+    wire_put_boot_saved(&writer, &(struct wire_boot_saved){
+                                     generation, iteration, n_answered, text});
     bootstrap_tell(&node->bootstrap, BOOT_SAVED, body,
                    (size_t)(writer.at - body));
 }

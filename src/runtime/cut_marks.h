@@ -35,8 +35,10 @@ void cut_marks_write(const struct node *node, uint64_t generation);
 void cut_marks_prepared(struct node *node);
 
 /** Tell the launcher that a checkpoint is whole, or why there is none. On the root.
+ * @param n_answered  it is for the first so many that the launcher has asked for
  * @param why  "": it is */
 void cut_marks_tell_saved(const struct node *node, uint64_t generation,
-                          uint64_t iteration, const char *why);
+                          uint64_t iteration, uint32_t n_answered,
+                          const char *why);
 
 #endif

@@ -6,6 +6,7 @@
 //   TEAMSTER_TEST_LOSE_PAGE=NODE:N the Nth page that comes to a node is lost
 //   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
 //                                  than it has told what it wrote
+//   TEAMSTER_TEST_SLOW_FILES=NODE:MS  files of checkpoints are written so much later
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "os/kthread.h"
 #include "ult/ult.h"
 
 #ifdef TM_DEBUG
@@ -35,6 +37,12 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->die_in = number_for(self, "TEAMSTER_TEST_DIE_AT");
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
     planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
+    planned->file_ms = number_for(self, "TEAMSTER_TEST_SLOW_FILES");
+}
+
+void planned_faults_delay_file(const struct planned_faults *planned)
+{
+    kthread_sleep_until(clock_now_ns() + planned->file_ms * 1000000);
 }
 
 void planned_faults_hold_clerk(const struct planned_faults *planned)
@@ -73,6 +81,11 @@ int planned_faults_take(struct planned_faults *planned,
 }
 
 void planned_faults_hold_clerk(const struct planned_faults *planned)
+{
+    (void)planned;
+}
+
+void planned_faults_delay_file(const struct planned_faults *planned)
 {
     (void)planned;
 }

@@ -10,6 +10,7 @@ struct planned_faults {
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
     uint64_t
         clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
+    uint64_t file_ms; ///< that a file of a checkpoint is written later
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
@@ -22,5 +23,8 @@ int planned_faults_take(struct planned_faults *planned,
 
 /** A checkpoint's clerk has done its work, and told so. */
 void planned_faults_hold_clerk(const struct planned_faults *planned);
+
+/** A file of a checkpoint is about to be written, by a kernel thread of its own. */
+void planned_faults_delay_file(const struct planned_faults *planned);
 
 #endif

@@ -353,13 +353,21 @@ class Checkpoints:
         if self.result(output) != right:
             raise jobs.Failure(output)
 
-    def ask(self, job, command, *words):
+    def begin_to_ask(self, job, command, *words):
         """The job, by a command of Teamster's."""
-        return subprocess.run(
+        return subprocess.Popen(
             [self.path("cli", "teamster"), command, str(job.process.pid), *words],
             env={**os.environ, **self.variables}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=jobs.DEADLINE_S, check=False)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def ask(self, job, command, *words):
+        with self.begin_to_ask(job, command, *words) as asker:
+            try:
+                output = asker.communicate(timeout=jobs.DEADLINE_S)[0]
+            except subprocess.TimeoutExpired:
+                asker.kill()
+                raise
+        return subprocess.CompletedProcess(asker.args, asker.returncode, output)
 
     def one_is_made_when_asked(self):
         """By a command, which waits for it, and by a signal; then it is gone on from."""
@@ -383,6 +391,49 @@ class Checkpoints:
             output = self.expect(2, (), f"--restart={self.folder}")
             if self.result(output) != right:
                 raise jobs.Failure(output)
+
+    def last_iteration(self, job):
+        job.n_told("")  # it is read
+        return max(map(int, re.findall(rb": iteration (\d+)$", job.heard, re.M)),
+                   default=0)
+
+    def threads_go_on_while_files_are_written(self):
+        """Who asks meanwhile gets another one, and all that was taken is there at the end."""
+        program = self.program("resumed", "-t", 3, "-i", 3000, "-p", 300)
+        right = self.result(self.expect(1, program))
+        self.variables["TEAMSTER_TEST_SLOW_FILES"] = f"1:{1500 * jobs.SLOWDOWN:.0f}"
+        job = self.start(2, (*program, "-o"),
+                         f"--checkpoint={self.folder},every=100000")
+        job.await_line("iteration 9[0-9]")
+        with self.begin_to_ask(job, "checkpoint") as first:
+            jobs.wait_until(lambda: os.path.exists(
+                os.path.join(self.folder, "generation-1", "node-0")))
+            at_second = self.last_iteration(job)
+            second = self.ask(job, "checkpoint")
+            answers = [first.communicate()[0], second.stdout]
+        reached = self.last_iteration(job)
+        cuts = [int(found[1]) for number, answer in enumerate(answers, 1)
+                if (found := re.search(rf"checkpoint {number} is whole: iteration "
+                                       rf"(\d+)", answer))]
+        if (len(cuts) != 2 or cuts[1] < at_second or cuts[0] + 100 > cuts[1] or
+                reached < cuts[1] + 100):
+            job.fail(f"{answers}, at {at_second} and {reached}", job.kill_all())
+        self.kill(job)
+        output = self.expect(3, (), f"--restart={self.folder}",
+                             f"--checkpoint={self.folder},every=2000")
+        if self.result(output) != right or self.generations()[-1] < 3:
+            raise jobs.Failure(f"{self.generations()}\n{output}")
+
+    def without_room_for_copies_threads_wait(self):
+        """Memory that shared data fill is not taken for copies as well."""
+        program = self.program("resumed", "-t", 3, "-i", 30, "-p", 300)
+        right = self.result(self.expect(1, program))
+        for memory, how in (("64M", "copied"), ("144K", "written at once")):
+            output = self.expect(2, program, "--verbose", f"--memory={memory}",
+                                 f"--checkpoint={self.folder},every=5")
+            if (self.result(output) != right or
+                    not re.search(rf"debug: checkpoint \d+: \d+ pages {how}", output)):
+                raise jobs.Failure(f"{memory}: not {how}\n{output}")
 
     def who_asks_for_one_that_cannot_be_is_told(self):
         for words, mistake, code, text in (

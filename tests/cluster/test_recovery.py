@@ -123,6 +123,26 @@ class Recovery(Checkpoints):
         if "nothing was saved yet" not in output:
             self.expect_each_line_once(job, output)
 
+    def it_may_lose_a_node_while_files_are_written(self):
+        """Threads have gone on: lines behind the cut of one that does not become whole come
+        again, and are shown once."""
+        program = self.program("resumed", "-t", THREADS, "-i", ITERATIONS,
+                               "-p", 4000, "-o")
+        right = self.right(program)
+        for number in (1, 0, 2):
+            self.variables["TEAMSTER_TEST_SLOW_FILES"] = f"{number}:600"
+            job = self.start(3, program, *self.words(every=10))
+            self.await_generations(job, 1)
+            coming = os.path.join(self.folder,
+                                  f"generation-{self.generations()[-1] + 1}")
+            if not jobs.wait_until(lambda: os.path.isdir(coming) or
+                                   job.process.poll() is not None):
+                job.fail("no second one", job.kill_all())
+            time.sleep(0.2)
+            if not self.kill_node(job, number):
+                job.fail("it has ended", job.kill_all())
+            self.expect_goes_on(job, right)
+
     def two_at_once_are_one_loss(self):
         program = self.program("resumed", *TALK)
         right = self.right(program)
@@ -161,7 +181,8 @@ class Recovery(Checkpoints):
         program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000, "-c", 25)
         job = self.start(2, program, *self.words(recover="--recover=2"))
         code, output = job.finish()
-        if (code != NODE_LOST or len(BACK.findall(output)) != 2 or
+        # A newer one may have become whole only when it came there again.
+        if (code != NODE_LOST or not 2 <= len(BACK.findall(output)) <= 8 or
                 not re.search(r"^teamster run: 2 tries from there came no farther "
                               rf"\(--recover=2\); .*--restart={self.folder}$",
                               output, re.M)):
