@@ -130,7 +130,8 @@ static inline int node_is_root(const struct node *node)
 /** What is asked for. */
 struct launch_plan {
     unsigned n_nodes;
-    char **argv; ///< program and arguments, NULL at the end
+    char **argv;    ///< program and arguments, NULL at the end
+    char **options; ///< words that stood before them, NULL at the end
     const struct host
         *hosts;            ///< [n_nodes] of --hosts or the hostfile; NULL: none
     int is_slow_by_kernel; ///< nodes with a share of a processor get that by a

@@ -121,6 +121,7 @@ static void print_advice(const struct record *record)
     struct efficiency_sums sums;
     struct efficiency efficiency;
     struct advice advice[N_FACTORS];
+    char line[4096];
 
     printf("%s: %.3f s, %zu nodes, %.0f iterations\n", record->program,
            record->seconds, record->n_nodes, record->n_iterations);
@@ -133,6 +134,9 @@ static void print_advice(const struct record *record)
     for (unsigned i = 0; i < N_FACTORS; i++) {
         printf("%-14s %6.1f %%  %s\n", factor_name((enum factor)i),
                100 * factor_value(&efficiency, (enum factor)i), advice[i].text);
+    }
+    if (advice_command(record, advice, line, sizeof line)) {
+        printf("to run it again as is advised:\n%s\n", line);
     }
 }
 

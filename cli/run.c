@@ -383,11 +383,48 @@ static int read_spares(const struct options *options, int has_hosts,
     return 0;
 }
 
-static int run(const struct options *options, const struct web *web,
-               char **argv)
+static void release_words(char **words)
+{
+    for (char **word = words; word != NULL && *word != NULL; word++) {
+        free(*word);
+    }
+    free(words);
+}
+
+/** The options that were given, each in its long form. @return a new list, NULL at the
+ * end; NULL: no memory */
+static char **spell_options(const struct flags *flags)
+{
+    char **words = calloc(n_option_rows + 1, sizeof *words);
+    size_t n = 0;
+
+    for (unsigned i = 0; words != NULL && i < n_option_rows; i++) {
+        const struct option_row *row = &option_rows[i];
+        const char *value = flags->value[i];
+        int has_value;
+
+        if (value == NULL) {
+            continue;
+        }
+        has_value = row->argument != NULL &&
+                    (row->bare == NULL || strcmp(value, row->bare) != 0);
+        if (asprintf(&words[n], "--%s%s%s", row->name, has_value ? "=" : "",
+                     has_value ? value : "") < 0) {
+            words[n] = NULL;
+            release_words(words);
+            return NULL;
+        }
+        n++;
+    }
+    return words;
+}
+
+static int run(const struct options *options, const struct flags *flags,
+               const struct web *web, char **argv)
 {
     struct hosts hosts = {0};
     struct hosts spares = {0};
+    char **words = spell_options(flags);
     int has_file = strcmp(options->hostfile, "none") != 0;
     int has_hosts = has_file || strcmp(options->hosts, "none") != 0;
     int is_allocated =
@@ -409,6 +446,7 @@ static int run(const struct options *options, const struct web *web,
         exit_code = launch(&(struct launch_plan){
             .n_nodes = has_hosts ? hosts.n : options->nodes,
             .argv = argv,
+            .options = words,
             .hosts = hosts.all,
             .is_spread = is_spread(options, &hosts),
             .ssh = way_of(options, is_allocated),
@@ -429,6 +467,7 @@ static int run(const struct options *options, const struct web *web,
     }
     hosts_release(&spares);
     hosts_release(&hosts);
+    release_words(words);
     return exit_code;
 }
 
@@ -500,7 +539,7 @@ int command_run(int argc, char **argv)
     if (exit_code == 0 && options.web.is_wanted) {
         exit_code = web_listen("teamster run", &options.web, &web);
     }
-    return exit_code != 0
-               ? exit_code
-               : run(&options, options.web.is_wanted ? &web : NULL, program);
+    return exit_code != 0 ? exit_code
+                          : run(&options, &flags,
+                                options.web.is_wanted ? &web : NULL, program);
 }

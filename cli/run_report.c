@@ -54,13 +54,14 @@ static int describe_run(const struct job *job, struct record *record)
 
     describe_system(system, sizeof system);
     describe_time(ended, sizeof ended);
-    return run_record_add_run(record,
-                              &(struct record_run){
-                                  .argv = (const char *const *)job->plan->argv,
-                                  .exit_code = job->exit_code,
-                                  .system = system,
-                                  .ended = ended,
-                              }) == TM_OK;
+    return run_record_add_run(
+               record, &(struct record_run){
+                           .argv = (const char *const *)job->plan->argv,
+                           .options = (const char *const *)job->plan->options,
+                           .exit_code = job->exit_code,
+                           .system = system,
+                           .ended = ended,
+                       }) == TM_OK;
 }
 
 void run_report_write(struct job *job)

@@ -12,7 +12,7 @@ install(FILES bindings/python/teamster.py
         DESTINATION ${CMAKE_INSTALL_DATADIR}/teamster/python)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md TYPE DOC)
 install(DIRECTORY docs TYPE DOC PATTERN results EXCLUDE)
-install(FILES apps/hello.c apps/guide/rod_pthreads.c apps/guide/rod_teamster.c
+install(FILES apps/hello.c apps/guide/rod_pthreads.c apps/guide/rod_teamster.c apps/guide/pi_rounds.c
         bindings/cxx/jacobi.cc bindings/fortran/jacobi.f90
         bindings/python/jacobi.py bindings/python/jacobi_kernel.c
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

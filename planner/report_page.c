@@ -131,6 +131,28 @@ static void put_factor(FILE *file, enum factor factor, double value,
     fputs("</td></tr>\n", file);
 }
 
+static void put_product(FILE *file, const struct efficiency *it)
+{
+    fprintf(file,
+            "<p class=\"soft\">%.3f &#215; %.3f &#215; %.3f &#215; %.3f = "
+            "%.3f</p>\n",
+            it->load_balance, it->paging, it->communication, it->speed,
+            it->total);
+}
+
+static void put_command(FILE *file, const struct record *record,
+                        const struct advice *advice)
+{
+    char line[4096];
+
+    if (advice_command(record, advice, line, sizeof line)) {
+        fputs("<p>To run it again as is advised:</p>\n<pre id=\"advised\">",
+              file);
+        page_text(file, line);
+        fputs("</pre>\n", file);
+    }
+}
+
 static void put_factors(FILE *file, const struct record *record,
                         const struct efficiency *efficiency)
 {
@@ -144,15 +166,8 @@ static void put_factors(FILE *file, const struct record *record,
                    factor_value(efficiency, (enum factor)i), &advice[i]);
     }
     end_table(file);
-}
-
-static void put_product(FILE *file, const struct efficiency *it)
-{
-    fprintf(file,
-            "<p class=\"soft\">%.3f &#215; %.3f &#215; %.3f &#215; %.3f = "
-            "%.3f</p>\n",
-            it->load_balance, it->paging, it->communication, it->speed,
-            it->total);
+    put_product(file, efficiency);
+    put_command(file, record, advice);
 }
 
 static void put_efficiency(FILE *file, const struct record *record)
@@ -174,7 +189,6 @@ static void put_efficiency(FILE *file, const struct record *record)
             efficiency.total, page_percent(efficiency.total, percent),
             record->n_timed > 0 ? "in the iterations" : "in the run");
     put_factors(file, record, &efficiency);
-    put_product(file, &efficiency);
 }
 
 // ---- nodes ----

@@ -205,8 +205,8 @@ static void add_counts(struct text *line, const struct prediction *prediction,
     }
 }
 
-/** What cpu-mem would do with the threads. */
-static void add_mapping(struct text *line, const struct outlook *outlook)
+/** What cpu-mem would do with the threads. @return 1: something faster */
+static int add_mapping(struct text *line, const struct outlook *outlook)
 {
     const struct plan *plan = &outlook->plan;
     const struct answer *answer = plan->answers; // the best one; there is one
@@ -215,14 +215,14 @@ static void add_mapping(struct text *line, const struct outlook *outlook)
 
     if (outlook->mute[0] != '\0') {
         add_mute(line, outlook);
-        return;
+        return 0;
     }
     if (!is_gain(answer->after.iteration_s, now_s)) {
         text_add(line,
                  " The model knows no mapping of these threads that is faster "
                  "by more than %.0f %%.",
                  ADVICE_GAIN * 100);
-        return;
+        return 0;
     }
     if (n_nodes <= LISTED_MAX) {
         text_add(line, " Threads as ");
@@ -235,6 +235,7 @@ static void add_mapping(struct text *line, const struct outlook *outlook)
     text_add(line, ": ");
     add_times(line, answer->after.iteration_s, now_s);
     text_add(line, "; %u threads move (--policy=cpu-mem).", answer->n_moves);
+    return 1;
 }
 
 /** The node of the profile that is this one of the record; NO_NODE if it is gone. */
@@ -266,8 +267,8 @@ static double computing_s(const struct record *record, size_t node)
                : it->stats.compute_ns * 1e-9 / it->n_workers;
 }
 
-static void say_of_balance(const struct outlook *outlook, double value,
-                           struct text *line)
+static int say_of_balance(const struct outlook *outlook, double value,
+                          struct text *line)
 {
     const struct record *record = outlook->record;
     size_t most = 0;
@@ -281,14 +282,14 @@ static void say_of_balance(const struct outlook *outlook, double value,
     }
     if (value >= ADVICE_NONE) {
         text_add(line, "Nodes compute for about equally long.");
-        return;
+        return 0;
     }
     text_add(line, "%s computes for %s%s, %s for %s.", record->nodes[most].name,
              page_time(computing_s(record, most), longest),
              record->n_timed > 0 ? " of an iteration in the mean" : "",
              record->nodes[least].name,
              page_time(computing_s(record, least), shortest));
-    add_mapping(line, outlook);
+    return add_mapping(line, outlook);
 }
 
 // ---- paging ----
@@ -373,47 +374,47 @@ static int add_more_memory(struct text *line, const struct outlook *outlook,
     return 1;
 }
 
-static void say_of_paging(const struct outlook *outlook, double value,
-                          struct text *line)
+static int say_of_paging(const struct outlook *outlook, double value,
+                         struct text *line)
 {
     const struct record *record = outlook->record;
     size_t most = 0;
     uint32_t node;
     char share[16];
-    int n_said;
+    int moves_threads;
 
     for (size_t i = 1; i < record->n_nodes; i++) {
         most = paging_share(record, i) > paging_share(record, most) ? i : most;
     }
     if (paging_share(record, most) <= 0) {
         text_add(line, "No node waited for memory.");
-        return;
+        return 0;
     }
     text_add(line, "%s pages: it waits for memory for %s of the time.",
              record->nodes[most].name,
              page_percent(paging_share(record, most), share));
     if (value >= ADVICE_NONE) {
         text_add(line, " The run is hardly longer for it.");
-        return;
+        return 0;
     }
     if (outlook->mute[0] != '\0') {
         add_mute(line, outlook);
-        return;
+        return 0;
     }
     node = find_node(outlook, most);
     if (node == NO_NODE) {
         text_add(line, " It had left before the end.");
-        return;
+        return 0;
     }
-    n_said = add_fewer_threads(line, outlook, node);
-    n_said += add_more_memory(line, outlook, node);
-    if (n_said == 0) {
+    moves_threads = add_fewer_threads(line, outlook, node);
+    if (!add_more_memory(line, outlook, node) && !moves_threads) {
         text_add(line,
                  " Neither fewer threads nor more memory there would "
                  "make iterations shorter by more than %.0f %%, says "
                  "the model, with the mapping of the end.",
                  ADVICE_GAIN * 100);
     }
+    return moves_threads;
 }
 
 // ---- communication ----
@@ -486,14 +487,14 @@ static void add_without(struct text *line, const struct outlook *outlook)
     text_add(line, ".");
 }
 
-static void say_of_communication(const struct outlook *outlook, double value,
-                                 struct text *line)
+static int say_of_communication(const struct outlook *outlook, double value,
+                                struct text *line)
 {
     char part[16];
 
     if (value >= ADVICE_NONE) {
         text_add(line, "Whoever is slowest hardly waits for others.");
-        return;
+        return 0;
     }
     text_add(line,
              "For %s of the time even the slowest node neither computes nor "
@@ -501,33 +502,35 @@ static void say_of_communication(const struct outlook *outlook, double value,
              page_percent(1 - value, part));
     add_heaviest_block(line, outlook->record);
     add_without(line, outlook);
+    return 0;
 }
 
 // ---- use of speed ----
 
-static void say_of_speed(const struct outlook *outlook, double value,
-                         struct text *line)
+static int say_of_speed(const struct outlook *outlook, double value,
+                        struct text *line)
 {
     if (value > 2 - ADVICE_NONE) {
         text_add(line, "Slow nodes compute for less of the time than fast "
                        "ones: what load balance counts as lost is worth less "
                        "than it seems.");
-        return;
+        return 0;
     }
     if (value >= ADVICE_NONE) {
         text_add(line, "Fast and slow nodes compute for about the same part "
                        "of the time.");
-        return;
+        return 0;
     }
     text_add(line, "Fast nodes compute for less of the time than slow ones.");
-    add_mapping(line, outlook);
+    return add_mapping(line, outlook);
 }
 
 void advice_make(const struct record *record,
                  const struct efficiency *efficiency, struct advice *all)
 {
-    static void (*const say[])(const struct outlook *outlook, double value,
-                               struct text *line) = {
+    // Each returns whether it is advised that cpu-mem moves threads.
+    static int (*const say[])(const struct outlook *outlook, double value,
+                              struct text *line) = {
         [FACTOR_LOAD_BALANCE] = say_of_balance,
         [FACTOR_PAGING] = say_of_paging,
         [FACTOR_COMMUNICATION] = say_of_communication,
@@ -540,7 +543,75 @@ void advice_make(const struct record *record,
         struct text line = {all[i].text, sizeof all[i].text, 0};
 
         all[i].text[0] = '\0';
-        say[i](&outlook, factor_value(efficiency, (enum factor)i), &line);
+        all[i].moves_threads =
+            say[i](&outlook, factor_value(efficiency, (enum factor)i), &line);
     }
     release_outlook(&outlook);
+}
+
+// ---- the command to copy ----
+
+/** A word as a shell reads it. */
+static void add_word(struct text *line, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./=,:+@%";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        text_add(line, " %s", word);
+        return;
+    }
+    text_add(line, " '");
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') {
+            text_add(line, "'\\''");
+        } else {
+            text_add(line, "%c", *word);
+        }
+    }
+    text_add(line, "'");
+}
+
+/** The same option for the run to come. What says where threads go is left out; a report
+ * has another name, so that the two can be compared. */
+static void add_option(struct text *line, const char *option)
+{
+    static const char report[] = "--report=";
+    const char *dot = strrchr(option, '.');
+    char word[1024];
+
+    if (strncmp(option, "--policy=", 9) == 0 ||
+        strncmp(option, "--counts=", 9) == 0) {
+        return;
+    }
+    if (strncmp(option, report, strlen(report)) != 0 || dot == NULL) {
+        add_word(line, option);
+        return;
+    }
+    snprintf(word, sizeof word, "%.*s-2%s", (int)(dot - option), option, dot);
+    add_word(line, word);
+}
+
+int advice_command(const struct record *record, const struct advice *all,
+                   char *line, size_t size)
+{
+    struct text text = {line, size, 0};
+    int moves_threads = 0;
+
+    for (unsigned i = 0; i < N_FACTORS; i++) {
+        moves_threads |= all[i].moves_threads;
+    }
+    if (!moves_threads || record->options == NULL ||
+        strcmp(record->policy, "cpu-mem") == 0) {
+        return 0;
+    }
+    text_add(&text, "teamster run --policy=cpu-mem");
+    for (size_t i = 0; i < record->n_options; i++) {
+        add_option(&text, record->options[i]);
+    }
+    for (size_t i = 0; i < record->n_command; i++) {
+        add_word(&text, record->command[i]);
+    }
+    return text.length < size;
 }

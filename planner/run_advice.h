@@ -17,6 +17,7 @@ enum factor {
  * it, as the model predicts; or why that cannot be told. */
 struct advice {
     char text[1024];
+    int moves_threads; ///< it is to let cpu-mem move them
 };
 
 /** A factor that is nearer to 1 than this is not worth words. */
@@ -44,5 +45,18 @@ double factor_value(const struct efficiency *efficiency, enum factor factor);
  */
 void advice_make(const struct record *record,
                  const struct efficiency *efficiency, struct advice *all);
+
+/**
+ * The command that runs it again as the advice is, to be copied: with cpu-mem, and a report
+ * of another name.
+ *
+ * @param all       [N_FACTORS]
+ * @param[out] line [size]
+ * @return 1
+ * @return 0  no policy is advised, it was cpu-mem's run, its options are not known, or the
+ *            line is too long
+ */
+int advice_command(const struct record *record, const struct advice *all,
+                   char *line, size_t size);
 
 #endif

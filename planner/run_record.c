@@ -388,25 +388,38 @@ static const char *last_part(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-static int read_command(const struct spot *run, struct record *record)
+/** @param[out] words  [n], owned by who called */
+static int read_words(const struct spot *run, const char *key,
+                      const char ***words, size_t *n)
 {
     struct spot array;
 
-    if (!spot_member(run, "command", JSON_ARRAY, &array)) {
+    if (!spot_member(run, key, JSON_ARRAY, &array)) {
         return 0;
     }
-    record->command =
-        new_rows(&array, sizeof *record->command, &record->n_command);
-    if (record->command == NULL) {
+    *words = new_rows(&array, sizeof **words, n);
+    if (*words == NULL) {
         return refuse_memory(&array);
     }
-    for (size_t i = 0; i < record->n_command; i++) {
+    for (size_t i = 0; i < *n; i++) {
         struct spot word;
 
         if (!spot_element(&array, i, JSON_STRING, &word)) {
             return 0;
         }
-        record->command[i] = json_string_value(word.value);
+        (*words)[i] = json_string_value(word.value);
+    }
+    return 1;
+}
+
+static int read_command(const struct spot *run, struct record *record)
+{
+    if (!read_words(run, "command", &record->command, &record->n_command)) {
+        return 0;
+    }
+    if (json_object_get(run->value, "options") != NULL &&
+        !read_words(run, "options", &record->options, &record->n_options)) {
+        return 0;
     }
     if (record->n_command > 0) {
         record->program = last_part(record->command[0]);
@@ -585,16 +598,27 @@ static json_t *any_text(const char *text)
     return value != NULL ? value : json_string("?");
 }
 
+static json_t *words_json(const char *const *words)
+{
+    json_t *array = json_array();
+
+    for (; *words != NULL; words++) {
+        json_array_append_new(array, any_text(*words));
+    }
+    return array;
+}
+
 static json_t *run_json(const struct record_run *run)
 {
-    json_t *command = json_array();
+    json_t *object =
+        json_pack("{s:o, s:i, s:o, s:o}", "command", words_json(run->argv),
+                  "exit_code", run->exit_code & 0xff, "system",
+                  any_text(run->system), "ended", any_text(run->ended));
 
-    for (const char *const *word = run->argv; *word != NULL; word++) {
-        json_array_append_new(command, any_text(*word));
+    if (object != NULL && run->options != NULL) {
+        json_object_set_new(object, "options", words_json(run->options));
     }
-    return json_pack("{s:o, s:i, s:o, s:o}", "command", command, "exit_code",
-                     run->exit_code & 0xff, "system", any_text(run->system),
-                     "ended", any_text(run->ended));
+    return object;
 }
 
 tm_status run_record_add_run(struct record *record,
@@ -631,6 +655,7 @@ void run_record_release(struct record *record)
     json_decref(record->document);
     json_decref(record->values);
     free(record->command);
+    free(record->options);
     free(record->nodes);
     free(record->points);
     free(record->events);

@@ -110,6 +110,8 @@ struct record {
     const char *program;  ///< file name of what was run; "": not known
     const char **command; ///< [n_command]
     size_t n_command;
+    const char **options; ///< [n_options] of teamster run; NULL: not known
+    size_t n_options;
     int has_exit_code;
     int exit_code;
     const char *system; ///< "": not known, as the next
@@ -138,7 +140,8 @@ struct record {
 
 /** What the launcher adds. */
 struct record_run {
-    const char *const *argv; ///< NULL at the end
+    const char *const *argv;    ///< NULL at the end
+    const char *const *options; ///< likewise; NULL: not known
     int exit_code;
     const char *system;
     const char *ended;

@@ -3,14 +3,17 @@
 #
 # Install packages of tools/deb.sh in a fresh Debian, which mmdebstrap makes in a folder of
 # its own, and run in it what debian/tests has: programs are built there, and run on two
-# nodes. Then the packages are removed.
+# nodes; and what docs/visit.md tells is done there, with the browser of this system, if it
+# has one. Then the packages are removed.
 #
-#   try_deb.sh [FOLDER]
+#   try_deb.sh [FOLDER [PICTURES]]
 #
-# FOLDER has the packages, build/deb if none is given. Needs to be root.
+# FOLDER has the packages, build/deb if none is given; PICTURES is where those of docs/visit.md
+# go, if they are wanted. Needs to be root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=$(realpath "${1:-build/deb}")
+visit="tests/visit/visit.py${2:+ --pictures $(realpath "$2")}"
 
 die() {
     printf 'tools/try_deb.sh: %s\n' "$*" >&2
@@ -33,7 +36,9 @@ mmdebstrap --quiet --mode=root --variant=apt --include="$needed,man-db" \
     --customize-hook="chroot \"\$1\" sh -ec '
         apt-get -q -y --no-install-recommends install /tmp/debs/*.deb
         /tmp/two-nodes
-        man -w teamster-run tm_mutex_lock
+        man -w teamster-run tm_mutex_lock'" \
+    --customize-hook="$visit --root \"\$1\" || [ \$? -eq 77 ]" \
+    --customize-hook="chroot \"\$1\" sh -ec '
         apt-get -q -y remove teamster libteamster0
         test ! -e /usr/bin/teamster'" \
     --format=null "$release" /dev/null

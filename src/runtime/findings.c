@@ -201,7 +201,8 @@ static const char *why_not(struct node *node, tm_status status)
         return "the run had one node only";
     }
     if (node->chronicle->n_iterations == 0) {
-        return "the program never called tm_iteration_end()";
+        return "the program never called tm_iteration_end() where a round of "
+               "its work ends (docs/api.md)";
     }
     return status == TM_ESTATE
                ? "the run ended while its threads were moving or had just "

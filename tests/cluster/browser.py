@@ -122,12 +122,14 @@ class Browser:
         return [entry["message"] for entry in self.here(
             "POST", "/se/log", {"type": "browser"})]
 
-    def picture(self, path):
-        """Of the whole page."""
+    def picture(self, path, height=None):
+        """Of the whole page, or of its upper part. The name says which kind: .png, .webp."""
         size = self.run("const it = document.documentElement;"
                         "return [it.clientWidth, it.scrollHeight];")
+        kind = os.path.splitext(path)[1][1:]
         shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=True,
+                             format=kind, **({"quality": 60} if kind == "webp" else {}),
                              clip={"x": 0, "y": 0, "width": size[0],
-                                   "height": size[1], "scale": 1})
+                                   "height": min(size[1], height or size[1]), "scale": 1})
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))

@@ -11,6 +11,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -247,6 +248,25 @@ class Tests:
             raise jobs.Failure(f"paging is {found}")
         if found[2, "page-in"] > record["nodes"][1]["stats"]["page_ins"]:
             raise jobs.Failure(f"{found}: more than were counted")
+
+    def what_is_too_much_is_told_and_loses_no_result(self):
+        """One of 32 nodes has all threads, and only its part of the memory for events."""
+        command = (os.path.join(self.build, "apps/jacobi"), "--size", 64,
+                   "--threads", 64, "--iterations", 2000)
+        plain = jobs.Job(self.teamster, ("-n", 1, *command)).expect_success()
+        job = jobs.Job(self.teamster, (
+            "-n", 32, f"--counts=64{31 * ',0'}", f"--trace={self.path('a')}", *command))
+        output = job.expect_success()
+        told = re.findall(r"the first (\d+) of (\d+) events of node 0 are not in the trace",
+                          output)
+        result = re.search(r"checksum: \w+", plain)[0]
+        if len(told) != 1 or output.count("in the trace") != 1 or result not in output:
+            job.fail("it was not told, or the result is another", output)
+        n_lost, n_all = map(int, told[0])
+        kept = [event for event in Trace(self.path("a")).events
+                if event.track[0] == 1 and event.type != END]
+        if len(kept) != n_all - n_lost:
+            job.fail(f"{len(kept)} events are kept, {told} was told")
 
     def what_cannot_be_written_is_told_before_the_run(self):
         os.mkdir(self.path("folder"))

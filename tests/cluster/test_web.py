@@ -198,6 +198,17 @@ class Tests:
             job.fail("unknown paths or methods are not refused")
         self.end(job)
 
+    def a_wrong_token_costs_the_run_nothing(self):
+        job = jobs.Job(self.teamster, (
+            "-n", 3, "--web", os.path.join(self.options.build, "libexec/teamster/plate"), 5))
+        job.await_line("live page: ")
+        answer, text = Page(job.heard.decode()).ask("/api/now", "0" * 32)
+        output = job.expect_success()
+        if answer.status != 403 or text.count("\n") != 1:
+            job.fail(f"{answer.status} {text}", output)
+        if "checksum " not in output or "token" in output.partition("?token=")[2]:
+            job.fail("the result is missing, or the run speaks of it", output)
+
     def answers_allow_no_script_but_ours(self):
         job, page = self.begin()
         for path in ("/", "/page.js", "/page.css", "/api/now", "/nothing"):

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,31 @@ class AdviceTest(ReportTest):
             product *= said[name][0] / 100
         self.assertAlmostEqual(product * 100 / said["efficiency"][0], 1,
                                delta=0.01)
+
+    def test_the_command_to_follow_it_can_be_copied(self):
+        record = a_record()
+        record["run"]["command"] = ["./grid", "it's two words"]
+        record["run"]["options"] = ["--hostfile=my hosts", "--emulate",
+                                    "--policy=none", "--report=a.html"]
+        code, output, errors = report(self.file(record))
+        self.assertEqual((code, errors), (0, ""))
+        line = output.splitlines()[-1]
+        self.assertEqual(shlex.split(line), [
+            "teamster", "run", "--policy=cpu-mem", "--hostfile=my hosts",
+            "--emulate", "--report=a-2.html", "./grid", "it's two words"])
+        page = xml.etree.ElementTree.fromstring(self.page(record))
+        self.assertEqual([it.text for it in page.iter("pre")
+                          if it.get("id") == "advised"], [line])
+
+    def test_no_command_is_told_if_it_would_be_the_same(self):
+        record = a_record()
+        for options, policy in ((None, "none"), (["--nodes=4"], "cpu-mem")):
+            record["policy"] = policy
+            if options:
+                record["run"]["options"] = options
+            output = report(self.file(record))[1]
+            self.assertNotIn("teamster run", output)
+            self.assertNotIn("advised", self.page(record))
 
     def test_nothing_is_predicted_if_the_model_is_off(self):
         record = a_record()
