@@ -468,18 +468,18 @@ static int advise(const struct question *question,
 {
     const struct wish wish = {question->gain, base->answers[0].policy,
                               question->prices};
-    struct advice advice;
+    struct cheapest advice;
     const struct report_advice report = {
         question->profile, profile, now, base, &wish, &advice};
     int exit_code = 0;
 
-    advice_find(&advice, base->scenario, base, &wish);
+    cheapest_find(&advice, base->scenario, base, &wish);
     if (!question->is_json) {
         report_advice_print(&report, stdout);
     } else if (report_advice_print_json(&report, stdout) != TM_OK) {
         exit_code = out_of_memory();
     }
-    advice_release(&advice);
+    cheapest_release(&advice);
     return exit_code;
 }
 

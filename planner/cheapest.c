@@ -35,7 +35,7 @@ struct search {
     const struct plan *plan;
     const struct wish *wish;
     struct node_classes classes;
-    struct advice *advice;
+    struct cheapest *advice;
     unsigned capacity; ///< of advice->purchases
 };
 
@@ -259,7 +259,7 @@ static void look_for(struct search *search, enum purchase_kind kind,
                      const struct subject *subject)
 {
     const double amount = least_amount(search, kind, subject);
-    struct advice *advice = search->advice;
+    struct cheapest *advice = search->advice;
     struct purchase *purchase;
 
     if (amount <= 0) {
@@ -302,7 +302,7 @@ static int compare_purchases(const void *a, const void *b)
 }
 
 /** Is there one like it, of fewer nodes, none of which gets more? */
-static int is_pointless(const struct advice *advice, unsigned i)
+static int is_pointless(const struct cheapest *advice, unsigned i)
 {
     const struct purchase *it = &advice->purchases[i];
 
@@ -317,7 +317,7 @@ static int is_pointless(const struct advice *advice, unsigned i)
     return 0;
 }
 
-static void drop_pointless(struct advice *advice)
+static void drop_pointless(struct cheapest *advice)
 {
     unsigned n = 0;
     int *is_dropped = memory_new(advice->n, sizeof *is_dropped);
@@ -382,14 +382,14 @@ static void look_everywhere(struct search *search)
     free(nodes);
 }
 
-void advice_find(struct advice *advice, const struct scenario *base,
-                 const struct plan *plan, const struct wish *wish)
+void cheapest_find(struct cheapest *advice, const struct scenario *base,
+                   const struct plan *plan, const struct wish *wish)
 {
     const struct answer *answer = &plan->answers[0];
     struct search search = {
         .base = base, .plan = plan, .wish = wish, .advice = advice};
 
-    *advice = (struct advice){
+    *advice = (struct cheapest){
         .wanted_s = plan->in_force.iteration_s * (1 - wish->gain),
         .free_s = fmin(answer->after.iteration_s, plan->in_force.iteration_s),
         .n_free_moves = answer->n_moves,
@@ -408,11 +408,11 @@ void advice_find(struct advice *advice, const struct scenario *base,
     }
 }
 
-void advice_release(struct advice *advice)
+void cheapest_release(struct cheapest *advice)
 {
     for (unsigned i = 0; i < advice->n; i++) {
         free(advice->purchases[i].changes);
     }
     free(advice->purchases);
-    *advice = (struct advice){0};
+    *advice = (struct cheapest){0};
 }

@@ -40,7 +40,7 @@ struct purchase {
     char *changes; ///< as scenario_change() takes them, a line each
 };
 
-struct advice {
+struct cheapest {
     double wanted_s;
     double free_s; ///< with the nodes as they are, threads as the policy wants
     uint32_t n_free_moves;
@@ -59,10 +59,10 @@ enum {
 /**
  * @param base  settled; not modified
  * @param plan  of `base`, made by the wish's policy
- * @param[out] advice  to be released with advice_release()
+ * @param[out] advice  to be released with cheapest_release()
  */
-void advice_find(struct advice *advice, const struct scenario *base,
-                 const struct plan *plan, const struct wish *wish);
-void advice_release(struct advice *advice);
+void cheapest_find(struct cheapest *advice, const struct scenario *base,
+                   const struct plan *plan, const struct wish *wish);
+void cheapest_release(struct cheapest *advice);
 
 #endif

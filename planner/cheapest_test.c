@@ -13,7 +13,7 @@ struct question {
     struct scenario scenario;
     struct plan plan;
     struct wish wish;
-    struct advice advice;
+    struct cheapest advice;
 };
 
 /** Ask the default policy of 24 threads on four nodes of which n3 has little memory. */
@@ -29,13 +29,13 @@ static void ask(struct question *question, double gain, struct prices prices)
     asked = (struct plan_question){.policies = &question->wish.policy,
                                    .n_policies = 1};
     plan_make(&question->plan, &question->scenario, &asked);
-    advice_find(&question->advice, &question->scenario, &question->plan,
-                &question->wish);
+    cheapest_find(&question->advice, &question->scenario, &question->plan,
+                  &question->wish);
 }
 
 static void release(struct question *question)
 {
-    advice_release(&question->advice);
+    cheapest_release(&question->advice);
     plan_release(&question->plan);
     scenario_release(&question->scenario);
     example_release(&question->example);

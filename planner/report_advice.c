@@ -186,7 +186,7 @@ static void print_again(const struct report_advice *report, FILE *file)
 
 static void print_purchases(const struct report_advice *report, FILE *file)
 {
-    const struct advice *advice = report->advice;
+    const struct cheapest *advice = report->advice;
     const int is_priced = has_prices(&report->wish->prices);
 
     fprintf(file, "\n%-50s%12s%12s%9s%s\n", "any one of these is enough",
@@ -214,7 +214,7 @@ static void print_nothing(const struct report_advice *report, FILE *file)
 
 void report_advice_print(const struct report_advice *report, FILE *file)
 {
-    const struct advice *advice = report->advice;
+    const struct cheapest *advice = report->advice;
     const double now_s = report->base->in_force.iteration_s;
     const char *policy = report->wish->policy->name;
 
@@ -281,7 +281,7 @@ static json_t *errors_json(const struct report_advice *report)
 tm_status report_advice_print_json(const struct report_advice *report,
                                    FILE *file)
 {
-    const struct advice *advice = report->advice;
+    const struct cheapest *advice = report->advice;
     json_t *purchases = json_array();
     json_t *document;
     int is_written = -1;

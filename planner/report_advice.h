@@ -13,7 +13,7 @@ struct report_advice {
     const struct plan *now;  ///< of the profile as it is
     const struct plan *base; ///< what advice is about: `now`, or after changes
     const struct wish *wish;
-    const struct advice *advice;
+    const struct cheapest *advice;
 };
 
 /** For people. */
