@@ -90,7 +90,7 @@ static void print_errors(const struct report_advice *report, FILE *file)
             errors.iteration * 100, errors.median * 100, errors.most * 100,
             report->profile->view.nodes[errors.worst].name);
     if (fabs(errors.iteration) >= report->wish->gain) {
-        fputs("that is no less than the gain that is wanted: do not buy for "
+        fputs("that is no less than the gain that is wanted: do not rely on "
               "it\n",
               file);
     }

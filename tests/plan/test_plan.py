@@ -565,7 +565,7 @@ class AdviseTest(PlanTest):
     def test_errors_of_predictions_are_told(self):
         self.assertIn("the model was off by -1.0 % for the mapping that was measured",
                       self.printed("-", "--advise=20", text=written("cpu-mem")))
-        self.assertIn("do not buy for it",
+        self.assertIn("do not rely on it",
                       self.printed("-", "--advise=0.5", text=written("cpu-mem")))
         self.assertIn("nothing was measured", self.printed(BY_HAND, "--advise=20"))
 
