@@ -23,6 +23,9 @@ POLICIES = re.findall(
 MODELS = re.findall(
     r'^COST_WORD\(\w+, "(.*)"\)$',
     (HERE / "../../src/place/profile.def").read_text(encoding="utf-8"), re.M)
+VERSION = ".".join(re.findall(
+    r"^#define TM_VERSION_[A-Z]+ (\d+)$",
+    (HERE / "../../include/teamster.h").read_text(encoding="utf-8"), re.M))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 USAGE, CONFIGURATION, OUTPUT = 64, 78, 73
 
@@ -88,7 +91,7 @@ class RepeatTest(PlanTest):
         profile["teamster"] = "0.0.7"
         output = self.printed("-", text=json.dumps(profile))
         self.assertIn(f"\nnot as the run decided:\n"
-                      f"  (the run was of Teamster 0.0.7, this is 0.1.0)\n"
+                      f"  (the run was of Teamster 0.0.7, this is {VERSION})\n"
                       f"  thread 5: on n{old + 1} here, on "
                       f"n{(old + 1) % 4 + 1} in the run\n"
                       f"  after: ", output)
