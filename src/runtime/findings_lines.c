@@ -11,6 +11,11 @@
 #include "runtime/findings.h"
 #include "runtime/node.h"
 
+enum {
+    NAMED_LEAST = 4,   // instructions whose lines are found in any case, ...
+    LITTLE_PART = 100, // ... and more, until a hundredth of the waiting is left
+};
+
 struct lines_wait {
     struct wait wait;
     struct findings *findings;
@@ -90,6 +95,11 @@ void findings_ask_lines(struct node *node, unsigned id,
     }
 }
 
+static uint64_t wait_of(const struct fault_line *line)
+{
+    return atomic_load_explicit(&line->wait_ns, memory_order_relaxed);
+}
+
 /** To the line of an instruction, which is a new one or one that is there. */
 static void add_line(struct findings *findings, const struct fault_line *line,
                      const char *where)
@@ -106,9 +116,7 @@ static void add_line(struct findings *findings, const struct fault_line *line,
     }
     found[i].reads += line->reads;
     found[i].writes += line->writes;
-    found[i].wait_s +=
-        (double)atomic_load_explicit(&line->wait_ns, memory_order_relaxed) *
-        1e-9;
+    found[i].wait_s += (double)wait_of(line) * 1e-9;
 }
 
 static int compare_waits(const void *left, const void *right)
@@ -124,18 +132,26 @@ static int compare_waits(const void *left, const void *right)
 
 void findings_name_lines(struct findings *findings)
 {
-    // Each costs a process; the last of them is of all others.
+    // The last of them is of all others.
     struct fault_line sorted[FINDING_LINES];
     const unsigned n =
         fault_lines_sorted(findings->fault_lines, sorted, FINDING_LINES);
+    uint64_t rest_ns = 0;
+    uint64_t little_ns;
 
+    for (unsigned i = 0; i < n; i++) {
+        rest_ns += wait_of(&sorted[i]);
+    }
+    // To name one costs a process, so those that hardly matter are others.
+    little_ns = rest_ns / LITTLE_PART;
     for (unsigned i = 0; i < n; i++) {
         char where[sizeof findings->lines->where] = "";
 
-        if (sorted[i].pc != 0) {
+        if (sorted[i].pc != 0 && (i < NAMED_LEAST || rest_ns > little_ns)) {
             image_describe(sorted[i].pc, where, sizeof where);
         }
         add_line(findings, &sorted[i], where);
+        rest_ns -= wait_of(&sorted[i]);
     }
     qsort(findings->lines, findings->n_lines, sizeof *findings->lines,
           compare_waits);
