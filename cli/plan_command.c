@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/reading.h"
 #include "base/thread_counts.h"
 #include "command.h"
 #include "command_options.h"
@@ -15,6 +16,7 @@
 #include "planner/repeat.h"
 #include "planner/replicate.h"
 #include "planner/report.h"
+#include "planner/report_advice.h"
 #include "planner/what_if.h"
 #include "question.h"
 
@@ -34,6 +36,8 @@ struct question {
     uint32_t scale;
     char **what_ifs; ///< [n_what_ifs], in order
     unsigned n_what_ifs;
+    double gain; ///< of --advise; 0: is not asked
+    struct prices prices;
     int is_json;
     int is_verbose;
     int wants_help;
@@ -74,6 +78,9 @@ void plan_print_help(void)
          "large\n"
          "  teamster plan p.json --counts=10,8,8,6   what would this have "
          "taken?\n"
+         "  teamster plan p.json --advise=30         what has to be bought to "
+         "be 30 %\n"
+         "                                           faster?\n"
          "\n"
          "  -p, --policy=NAME     the policy to ask, or \"all\", best first\n"
          "                        [the one that decided in the run]\n"
@@ -102,6 +109,15 @@ void plan_print_help(void)
          "                          add:NAME,like=NODE[,memory=2x]\n"
          "                          remove:NODE      threads=64\n"
          "                        NODE is a name, @3 for the fourth, or all\n"
+         "  -a, --advise=PERCENT  the smallest changes that make iterations "
+         "so much\n"
+         "                        shorter than with the mapping in force: "
+         "memory, speed,\n"
+         "                        more nodes\n"
+         "  -r, --prices=LIST     with --advise: memory=M,speed=S,node=N, what "
+         "a GiB, a\n"
+         "                        processor of power 1.0 and a node cost, in "
+         "any money\n"
          "  -j, --json            for programs; all digits\n"
          "  -v, --verbose         all terms, all moves, the threads of each "
          "node\n"
@@ -139,6 +155,64 @@ static int take_scale(const char *text, uint32_t *scale)
     return 0;
 }
 
+static int take_gain(const char *text, double *gain)
+{
+    const size_t length = strlen(text);
+    char number[32];
+    double percent;
+
+    snprintf(number, sizeof number, "%.*s",
+             (int)(length > 0 && text[length - 1] == '%' ? length - 1 : length),
+             text);
+    if (length >= sizeof number || parse_decimal(number, &percent) != TM_OK ||
+        percent <= 0 || percent >= 100) {
+        return question_refuse(command, "--advise is", text,
+                               "; it is a percentage, as 30, above 0 and below "
+                               "100");
+    }
+    *gain = percent / 100;
+    return 0;
+}
+
+/** One price of a list. @return whether it is one */
+static int take_price(char *pair, struct prices *prices)
+{
+    char *value = strchr(pair, '=');
+    double *price;
+
+    if (value == NULL) {
+        return 0;
+    }
+    *value++ = '\0';
+    price = strcmp(pair, "memory") == 0  ? &prices->memory
+            : strcmp(pair, "speed") == 0 ? &prices->speed
+            : strcmp(pair, "node") == 0  ? &prices->node
+                                         : NULL;
+    return price != NULL && parse_decimal(value, price) == TM_OK && *price > 0;
+}
+
+static int take_prices(const char *text, struct prices *prices)
+{
+    char copy[128];
+    char *rest = copy;
+    char *pair;
+
+    *prices = (struct prices){0};
+    snprintf(copy, sizeof copy, "%s", text);
+    while ((pair = strsep(&rest, ",")) != NULL) {
+        if (!take_price(pair, prices)) {
+            break;
+        }
+    }
+    if (pair != NULL || prices->memory <= 0 || prices->speed <= 0 ||
+        prices->node <= 0) {
+        return question_refuse(command, "--prices is", text,
+                               "; it has all three, as "
+                               "memory=4,speed=80,node=300");
+    }
+    return 0;
+}
+
 static int take_option(void *owner, int letter)
 {
     struct question *question = owner;
@@ -160,6 +234,10 @@ static int take_option(void *owner, int letter)
     case 'w':
         question->what_ifs[question->n_what_ifs++] = optarg;
         return 0;
+    case 'a':
+        return take_gain(optarg, &question->gain);
+    case 'r':
+        return take_prices(optarg, &question->prices);
     case 'j':
         question->is_json = 1;
         return 0;
@@ -184,13 +262,15 @@ static int parse(int argc, char **argv, struct question *question)
         {"cluster", required_argument, NULL, 'c'},
         {"scale", required_argument, NULL, 's'},
         {"what-if", required_argument, NULL, 'w'},
+        {"advise", required_argument, NULL, 'a'},
+        {"prices", required_argument, NULL, 'r'},
         {"json", no_argument, NULL, 'j'},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
-    static const struct command_options options = {command, "p:n:m:c:s:w:jvh",
-                                                   names, take_option};
+    static const struct command_options options = {
+        command, "p:n:m:c:s:w:a:r:jvh", names, take_option};
     const int exit_code = command_options_take(&options, question, argc, argv);
 
     return exit_code != 0 || question->wants_help
@@ -366,6 +446,43 @@ static void make(struct plan *plan, const struct question *question,
     plan_make(plan, scenario, &all);
 }
 
+/** --advise goes with one policy, and without a mapping by hand. @return 0 or an exit code */
+static int check_advise(const struct question *question, unsigned n_asked)
+{
+    if (question->gain <= 0) {
+        return question->prices.node > 0
+                   ? question_refuse(command, "--prices is given, but",
+                                     "--advise", " is not")
+                   : 0;
+    }
+    return n_asked == 1 && question->counts.n == 0
+               ? 0
+               : question_refuse(command, "--advise asks one policy, not",
+                                 question->counts.n > 0 ? "--counts" : "all",
+                                 "");
+}
+
+static int advise(const struct question *question,
+                  const struct profile *profile, const struct plan *now,
+                  const struct plan *base)
+{
+    const struct wish wish = {question->gain, base->answers[0].policy,
+                              question->prices};
+    struct cheapest advice;
+    const struct report_advice report = {
+        question->profile, profile, now, base, &wish, &advice};
+    int exit_code = 0;
+
+    cheapest_find(&advice, base->scenario, base, &wish);
+    if (!question->is_json) {
+        report_advice_print(&report, stdout);
+    } else if (report_advice_print_json(&report, stdout) != TM_OK) {
+        exit_code = out_of_memory();
+    }
+    cheapest_release(&advice);
+    return exit_code;
+}
+
 /** Ask about the profile, and about the changed scenario if there is one. */
 static int ask(const struct question *question, const struct profile *profile,
                const struct scenario *now, const struct scenario *then)
@@ -381,6 +498,9 @@ static int ask(const struct question *question, const struct profile *profile,
             question_check_counts(command, &question->counts,
                                   then->is_changed ? &then->view : &now->view);
     }
+    if (exit_code == 0) {
+        exit_code = check_advise(question, n_asked);
+    }
     if (exit_code != 0) {
         return exit_code;
     }
@@ -388,8 +508,11 @@ static int ask(const struct question *question, const struct profile *profile,
     if (then->is_changed) {
         make(&plan_then, question, then, asked, n_asked);
     }
-    exit_code = print_report(question, profile, &plan_now,
-                             then->is_changed ? &plan_then : NULL);
+    exit_code = question->gain > 0
+                    ? advise(question, profile, &plan_now,
+                             then->is_changed ? &plan_then : &plan_now)
+                    : print_report(question, profile, &plan_now,
+                                   then->is_changed ? &plan_then : NULL);
     plan_release(&plan_now);
     plan_release(&plan_then);
     return exit_code;

@@ -12,6 +12,7 @@
 #include "model/explain.h"
 #include "place/profile_fields.h"
 #include "planner/excerpt.h"
+#include "planner/report_advice.h"
 
 #define N_COUNTS_MAX 12 ///< nodes whose threads are listed in one line
 
@@ -189,8 +190,9 @@ static void print_answer(const struct report *report, const struct plan *plan,
     PRINT_TEXT(file, explain_change, &excerpt.view, &excerpt.before,
                &excerpt.after);
     if (excerpt.view.n_nodes < view->n_nodes) {
-        fprintf(file, "these are the slowest of %u nodes; -v shows all\n",
+        fprintf(file, "these are the slowest of %u nodes; -v shows all\n\n",
                 view->n_nodes);
+        report_classes_print(report->profile, plan, answer, file);
     }
     excerpt_release(&excerpt);
     fprintf(

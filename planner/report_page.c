@@ -14,6 +14,7 @@
 
 enum {
     BLOCKS_SHOWN = 24,
+    LINES_SHOWN = 16,
     EVENTS_SHOWN = 120,
     RECORD_BYTES = 100000, // that are put into the page
     WORDS_SHOWN = 64,      // of the command
@@ -373,9 +374,7 @@ static void put_blocks(FILE *file, const struct record *record)
     for (size_t i = 0; i < record->n_blocks; i++) {
         all_faults += faults_of(&sorted[i]);
     }
-    fputs("<p>By the line of source that allocated it. Which line of source "
-          "faults is not noted by the runtime.</p>\n",
-          file);
+    fputs("<p>By the line of source that allocated it.</p>\n", file);
     begin_table(file, "Faults, fetches and diffs of all nodes in the whole run",
                 "block|<allocated at|pages|read faults|write faults|pages "
                 "fetched|diffs sent|part of the faults");
@@ -385,6 +384,40 @@ static void put_blocks(FILE *file, const struct record *record)
     end_table(file);
     put_left_out(file, record->n_blocks, BLOCKS_SHOWN, "places");
     free(sorted);
+}
+
+// ---- lines ----
+
+static void put_lines(FILE *file, const struct record *record)
+{
+    double all_s = 0;
+
+    put_heading(file, "lines", "Lines of source that fault most");
+    for (size_t i = 0; i < record->n_lines; i++) {
+        all_s += record->lines[i].wait_s;
+    }
+    if (record->n_lines == 0) {
+        fputs("<p>None did, or they were not counted.</p>\n", file);
+        return;
+    }
+    fputs("<p>Those at which threads wait longest for pages of other "
+          "nodes.</p>\n",
+          file);
+    begin_table(file, "Faults of all nodes in the whole run, by line",
+                "line|read faults|write faults|waited|part of the wait");
+    for (size_t i = 0; i < record->n_lines && i < LINES_SHOWN; i++) {
+        const struct record_line *line = &record->lines[i];
+        char wait[24];
+
+        put_row_head(file, line->where[0] != '\0' ? line->where : "others");
+        put_number(file, line->read_faults);
+        put_number(file, line->write_faults);
+        fprintf(file, "<td>%s</td><td>", page_time(line->wait_s, wait));
+        put_bar_of(file, all_s > 0 ? line->wait_s / all_s : 0);
+        fputs("</td></tr>\n", file);
+    }
+    end_table(file);
+    put_left_out(file, record->n_lines, LINES_SHOWN, "lines");
 }
 
 // ---- the numbers of --stats ----
@@ -611,6 +644,7 @@ static void put_contents(FILE *file)
           "<a href=\"#iterations\">Iterations</a> &#183; "
           "<a href=\"#mapping\">Mapping</a> &#183; "
           "<a href=\"#blocks\">Blocks</a> &#183; "
+          "<a href=\"#lines\">Lines</a> &#183; "
           "<a href=\"#numbers\">Numbers</a> &#183; "
           "<a href=\"#machine\">Machine</a> &#183; "
           "<a href=\"#meaning\">Meaning</a></p></nav>\n",
@@ -631,6 +665,7 @@ void page_write(FILE *file, const struct record *record)
     put_iterations(file, record);
     put_mapping(file, record);
     put_blocks(file, record);
+    put_lines(file, record);
     put_stats(file, record);
     put_machine(file, record);
     put_explanation(file);

@@ -447,6 +447,30 @@ static void add_heaviest_block(struct text *line, const struct record *record)
     if (most->line != 0) {
         text_add(line, "(%s:%u).", most->file, most->line);
     }
+    if (most->writers > 1 && most->diffs > most->fetches) {
+        text_add(line,
+                 " It is written by %u nodes, and more is sent of what they "
+                 "write than is fetched: if each has a part of its own, have "
+                 "parts begin at pages; if nobody reads in between, try "
+                 "attr.protocol = TM_LAZY_RELEASE.",
+                 most->writers);
+    }
+}
+
+/** Where threads wait for pages. */
+static void add_longest_line(struct text *line, const struct record *record)
+{
+    double sum_s = 0;
+    char part[16];
+
+    for (size_t i = 0; i < record->n_lines; i++) {
+        sum_s += record->lines[i].wait_s;
+    }
+    if (sum_s > 0 && record->lines[0].where[0] != '\0') {
+        text_add(line, " Of the waiting for pages %s is in %s.",
+                 page_percent(record->lines[0].wait_s / sum_s, part),
+                 record->lines[0].where);
+    }
 }
 
 /** Would it be faster without one of the nodes? */
@@ -501,6 +525,7 @@ static int say_of_communication(const struct outlook *outlook, double value,
              "pages: it handles faults, sends updates, or waits for others.",
              page_percent(1 - value, part));
     add_heaviest_block(line, outlook->record);
+    add_longest_line(line, outlook->record);
     add_without(line, outlook);
     return 0;
 }

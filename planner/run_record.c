@@ -331,7 +331,46 @@ static int read_blocks(const struct spot *document, struct record *record)
             !read_text(&element, "name", &block->name) ||
             !read_text(&element, "file", &block->file) ||
             !member_count(&element, "line", 0, UINT32_MAX, &block->line) ||
-            !READ_NUMBERS(&element, block_counts, block)) {
+            !READ_NUMBERS(&element, block_counts, block) ||
+            (json_object_get(element.value, "writers") != NULL &&
+             !member_count(&element, "writers", 0, TM_MAX_NODES,
+                           &block->writers))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+// ---- lines ----
+
+static const struct number_field line_numbers[] = {
+    FIELD(record_line, read_faults),
+    FIELD(record_line, write_faults),
+    FIELD(record_line, wait_s),
+};
+
+/** Records of 0.1.0 have none. */
+static int read_lines(const struct spot *document, struct record *record)
+{
+    struct spot array;
+
+    if (json_object_get(document->value, "lines") == NULL) {
+        return 1;
+    }
+    if (!spot_member(document, "lines", JSON_ARRAY, &array)) {
+        return 0;
+    }
+    record->lines = new_rows(&array, sizeof *record->lines, &record->n_lines);
+    if (record->lines == NULL) {
+        return refuse_memory(&array);
+    }
+    for (size_t i = 0; i < record->n_lines; i++) {
+        struct record_line *line = &record->lines[i];
+        struct spot element;
+
+        if (!spot_element(&array, i, JSON_OBJECT, &element) ||
+            !read_text(&element, "where", &line->where) ||
+            !READ_NUMBERS(&element, line_numbers, line)) {
             return 0;
         }
     }
@@ -473,7 +512,7 @@ static int read_document(const struct spot *document, struct record *record)
                          &record->seconds) &&
            read_run(document, record) && read_nodes(document, record) &&
            read_iterations(document, record) && read_blocks(document, record) &&
-           read_profile(document, record);
+           read_lines(document, record) && read_profile(document, record);
 }
 
 // ---- whole records ----
@@ -661,6 +700,7 @@ void run_record_release(struct record *record)
     free(record->events);
     free(record->threads);
     free(record->blocks);
+    free(record->lines);
     if (record->has_profile) {
         profile_release(&record->profile);
     }

@@ -98,6 +98,14 @@ struct record_block {
     double write_faults;
     double fetches;
     double diffs;
+    uint32_t writers; ///< nodes that have written it; 0: not known
+};
+
+struct record_line {
+    const char *where; ///< "function (file.c:12)"; "": all others
+    double read_faults;
+    double write_faults;
+    double wait_s;
 };
 
 struct record {
@@ -131,6 +139,8 @@ struct record {
     size_t n_threads;
     struct record_block *blocks;
     size_t n_blocks;
+    struct record_line *lines; ///< most time waited first
+    size_t n_lines;
     int has_profile;
     struct profile profile;
     const char *no_profile; ///< why there is none

@@ -11,6 +11,9 @@ a function gone, an argument or a structure of another shape. New functions and 
 enumerators change nothing for it. A change that has to be needs another SONAME, which
 is the major version, once that is 1; the baseline is written anew with --update.
 
+The baseline names the version that it is of. When there is a tag of a later version (v0.2.0, by
+git, if the tree is a clone), it is out of date: whoever tags writes it anew first.
+
 The library itself is full of types that are nobody's business, so what is looked at is
 one with empty functions, made of the header. That the real one has these functions, and
 no others, lint/exports_shared says.
@@ -26,6 +29,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).parent / "manual"))
 import header as headers  # noqa: E402
 
 SKIPPED = 77
+BASELINE_VERSION = re.compile(r"<!-- of (\d+\.\d+\.\d+) -->\n$")
 ABI_CHANGE = 4  # of abidiff's exit code, with 8 if that is incompatible
 
 
@@ -57,6 +61,35 @@ def without_places(text):
     return re.sub(r"<abi-instr [^>]*>", "<abi-instr language='LANG_C11'>", text)
 
 
+def numbers_of(version):
+    return tuple(int(part) for part in version.split("."))
+
+
+def version_in(text):
+    """Of a header."""
+    return ".".join(re.findall(r"^#define TM_VERSION_[A-Z]+ (\d+)$", text, re.M))
+
+
+def last_tag(folder):
+    """@return the version of the last tag, or None"""
+    if not shutil.which("git"):
+        return None
+    done = subprocess.run(["git", "-C", folder, "describe", "--tags", "--abbrev=0", "--match",
+                           "v[0-9]*.[0-9]*.[0-9]*"], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout.strip()[1:] if done.returncode == 0 else None
+
+
+def check_age(baseline):
+    """Exit if the baseline is of an older version than the last tag."""
+    tag = last_tag(baseline.resolve().parent)
+    found = BASELINE_VERSION.search(baseline.read_text())
+    if tag and (not found or numbers_of(found[1]) < numbers_of(tag)):
+        print(f"{baseline.name}: is of {found[1] if found else 'no version'}, the last tag is "
+              f"v{tag}; write it anew with --update; 1 complaint")
+        sys.exit(1)
+
+
 def main():
     if len(sys.argv) not in (4, 5):
         sys.exit(__doc__.split("\n\n")[1])
@@ -70,7 +103,9 @@ def main():
         now.write_text(without_places(
             dump(header, path, sys.argv[3], pathlib.Path(folder))))
         if sys.argv[4:] == ["--update"]:
-            shutil.copyfile(now, baseline)
+            baseline.write_text(now.read_text().rstrip() +
+                                f"\n<!-- of {version_in(path.read_text())} -->\n")
+        check_age(baseline)
         done = subprocess.run(["abidiff", "--no-added-syms", baseline, now],
                               check=False, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)

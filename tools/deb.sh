@@ -24,6 +24,10 @@ said=$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 [[ $said == "$version" ]] ||
     die "debian/changelog begins with $said, teamster.h is $version"
 
+# The packages would have their own output in them.
+[[ $folder/ != "$PWD"/* || $folder/ == "$PWD"/build/* ]] ||
+    die "$folder is in the tree; choose a folder elsewhere, or in build/"
+
 rm -rf "$folder"
 mkdir -p "$folder/teamster-$version"
 tar -c --exclude=./build --exclude=./.git . |

@@ -28,6 +28,8 @@ static void open_counts(struct node *node)
         return;
     }
     ensure_memory(engine_count_places(node->engine) == TM_OK);
+    node->fault_lines = fault_lines_new();
+    ensure_memory(node->fault_lines != NULL);
     if (node->self == 0) {
         node->chronicle = chronicle_new();
         ensure_memory(node->chronicle != NULL);
@@ -101,6 +103,7 @@ static void add_place(struct findings *findings,
     }
     place[i].n_pages =
         row->n_pages > place[i].n_pages ? row->n_pages : place[i].n_pages;
+    findings->n_writers[i] += row->writes > 0;
     place[i].n[PLACE_READ_FAULT] += row->reads;
     place[i].n[PLACE_WRITE_FAULT] += row->writes;
     place[i].n[PLACE_FETCH] += row->fetches;
@@ -129,8 +132,10 @@ static tm_status receive(struct node *node, node_id from,
 {
     if (message->type == MESSAGE_places_ask) {
         answer(node, from, message->u.places_ask.token);
-    } else {
+    } else if (message->type == MESSAGE_places_are) {
         accept(node, message);
+    } else {
+        findings_receive_lines(node, from, message);
     }
     return TM_OK;
 }
@@ -184,6 +189,7 @@ static void gather_nodes(struct node *node, struct findings *findings)
 
         found->is_there = tm_stats(i, &found->stats) == TM_OK;
         ask_places(node, i, findings);
+        findings_ask_lines(node, i, findings);
     }
 }
 
@@ -296,10 +302,16 @@ static void tell_findings(struct node *node)
         .nodes = calloc(node->n_nodes, sizeof *findings.nodes),
         .chronicle = node->chronicle,
         .places = calloc(PLACES_OF_ALL, sizeof *findings.places),
+        .n_writers = calloc(PLACES_OF_ALL, sizeof *findings.n_writers),
+        .fault_lines = fault_lines_new(),
+        .lines = calloc(FINDING_LINES, sizeof *findings.lines),
     };
 
-    ensure_memory(findings.nodes != NULL && findings.places != NULL);
+    ensure_memory(findings.nodes != NULL && findings.places != NULL &&
+                  findings.n_writers != NULL && findings.fault_lines != NULL &&
+                  findings.lines != NULL);
     gather_nodes(node, &findings);
+    findings_name_lines(&findings);
     node_enter(node);
     look_back(node, &findings, &look);
     node_leave(node);
@@ -309,6 +321,9 @@ static void tell_findings(struct node *node)
     free(look.times_s);
     free(findings.nodes);
     free(findings.places);
+    free(findings.n_writers);
+    fault_lines_free(findings.fault_lines);
+    free(findings.lines);
 }
 
 // Nodes are asked, which a thread only can do.
@@ -330,6 +345,8 @@ static void close_counts(struct node *node)
 {
     chronicle_free(node->chronicle);
     node->chronicle = NULL;
+    fault_lines_free(node->fault_lines);
+    node->fault_lines = NULL;
 }
 
 const struct part part_findings = {

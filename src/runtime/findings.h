@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "net/message.h"
 #include "pages/engine.h"
 #include "reconfig/chronicle.h"
 #include "reconfig/scheme.h"
@@ -37,6 +38,17 @@ struct finding_node {
     struct tm_node_stats stats;
 };
 
+/** A line of the program whose accesses fault. */
+struct finding_line {
+    char where
+        [256]; ///< "function (file.c:12)", or what is known; "": all others
+    uint64_t reads;
+    uint64_t writes;
+    double wait_s; ///< of threads, for pages of other nodes
+};
+
+enum { FINDING_LINES = 16 }; // that are told
+
 /** All that the root has found. */
 struct findings {
     double seconds; ///< since tm_init()
@@ -46,11 +58,27 @@ struct findings {
     const struct chronicle *chronicle;
     struct place *places; ///< [n_places] of all nodes
     unsigned n_places;
+    unsigned *n_writers; ///< [n_places]: nodes that have written there
+    struct fault_lines *fault_lines; ///< of all nodes
+    struct finding_line *lines;      ///< [n_lines]
+    unsigned n_lines;
     const struct profile *profile; ///< of the mapping in force; NULL: none
     const char *no_profile;        ///< then: why not
     uint32_t n_samples; ///< that the profile's times are medians of, at most
     double clock_s;     ///< what an iteration of them takes by the clock
 };
+
+// ---- findings_lines.c
+
+/** Ask a node for the instructions that fault; `findings->fault_lines` has them then. */
+void findings_ask_lines(struct node *node, unsigned id,
+                        struct findings *findings);
+/** Find the lines of those that waited longest, once all nodes have been asked. Starts processes.
+ * @param[out] findings  lines [FINDING_LINES] are the caller's; n_lines */
+void findings_name_lines(struct findings *findings);
+/** Another node asks, or answers. */
+void findings_receive_lines(struct node *node, node_id from,
+                            const struct message *message);
 
 /** Write them as JSON (docs/report.md).
  * @return TM_OK, TM_ENOMEM, TM_EINVAL (the profile makes no sense), TM_ESYSTEM */

@@ -223,10 +223,29 @@ static void put_places(FILE *file, const struct findings *findings)
         fprintf(file,
                 ", \"line\": %" PRIu32 ", \"pages\": %" PRIu64
                 ", \"read_faults\": %" PRIu64 ", \"write_faults\": %" PRIu64
-                ", \"fetches\": %" PRIu64 ", \"diffs\": %" PRIu64 "}",
+                ", \"fetches\": %" PRIu64 ", \"diffs\": %" PRIu64
+                ", \"writers\": %u}",
                 place->line, place->n_pages, place->n[PLACE_READ_FAULT],
                 place->n[PLACE_WRITE_FAULT], place->n[PLACE_FETCH],
-                place->n[PLACE_DIFF]);
+                place->n[PLACE_DIFF], findings->n_writers[i]);
+    }
+    putc(']', file);
+}
+
+static void put_lines(FILE *file, const struct findings *findings)
+{
+    fputs("\"lines\": [", file);
+    for (unsigned i = 0; i < findings->n_lines; i++) {
+        const struct finding_line *line = &findings->lines[i];
+
+        fprintf(file, "%s\n{", i == 0 ? "" : ",");
+        json_put_text_field(file, "where", line->where);
+        fprintf(file,
+                ", \"read_faults\": %" PRIu64 ", \"write_faults\": %" PRIu64
+                ", ",
+                line->reads, line->writes);
+        json_put_double_field(file, "wait_s", line->wait_s);
+        putc('}', file);
     }
     putc(']', file);
 }
@@ -260,6 +279,8 @@ static tm_status put_all(FILE *file, const struct findings *findings)
     put_iterations(file, findings->chronicle);
     fputs(",\n", file);
     put_places(file, findings);
+    fputs(",\n", file);
+    put_lines(file, findings);
     fputs(",\n", file);
     status = put_profile(file, findings);
     fputs("}\n", file);

@@ -27,6 +27,7 @@
 #include "runtime/cut_marks.h"
 #include "runtime/deadlock.h"
 #include "runtime/error_report.h"
+#include "runtime/fault_lines.h"
 #include "runtime/iteration.h"
 #include "runtime/kernel_paging.h"
 #include "runtime/liveness.h"
@@ -127,6 +128,7 @@ struct node {
     struct loss loss;                     ///< guarded by the node lock
     struct planned_faults planned_faults; ///< for tests
     struct event_ring *trace;             ///< NULL: none is wanted
+    struct fault_lines *fault_lines;      ///< NULL: none are counted
     struct story_watch story;
     FILE *step_log; ///< for tests, or NULL: step_log.c
 

@@ -51,10 +51,26 @@ static void touch(struct node *node, const struct thread *thread, page_no page,
     }
 }
 
+// For --report: an instruction has faulted. In a call of the C library that Teamster has
+// taken over it is the program's call that counts.
+static struct fault_line *note_line(struct node *node,
+                                    const struct thread *thread,
+                                    const struct trap *trap)
+{
+    return node->fault_lines == NULL
+               ? NULL
+               : fault_lines_note(node->fault_lines,
+                                  thread->wrapped != NULL ? thread->place - 1
+                                                          : trap->pc,
+                                  trap->is_write);
+}
+
 // Have it served, by the pager first, then by the page's protocol.
+// @param[out] line  that a wait is to be added to; NULL: none
 static enum fault_result serve(struct node *node, struct thread *thread,
                                const struct trap *trap, page_no page,
-                               struct wait *wait, struct fault_paging *paging)
+                               struct wait *wait, struct fault_paging *paging,
+                               struct fault_line **line)
 {
     const int is_paged = paging_follows_faults(&node->paging);
     enum fault_result result;
@@ -74,6 +90,9 @@ static enum fault_result serve(struct node *node, struct thread *thread,
     if (result == FAULT_ALLOWED) {
         touch(node, thread, page, trap->is_write);
     }
+    *line = result == FAULT_ALLOWED || result == FAULT_WAIT
+                ? note_line(node, thread, trap)
+                : NULL;
     if (began_ns > 0) {
         story_fault(node, thread, trap, page, began_ns);
     }
@@ -100,7 +119,8 @@ static void resume(struct node *node, struct thread *thread, page_no page,
 
 // What a thread has mapped while it is tracked is not for others.
 static void await_page(struct node *node, const struct thread *thread,
-                       const struct trap *trap, page_no page, struct wait *wait)
+                       const struct trap *trap, page_no page, struct wait *wait,
+                       struct fault_line *line)
 {
     const uint64_t began_ns = clock_now_ns();
 
@@ -108,6 +128,9 @@ static void await_page(struct node *node, const struct thread *thread,
                        !tracking_is_on(&node->tracking));
     meter_note_wait(node, began_ns);
     trace_fault(node, thread, page, trap->is_write, began_ns);
+    if (line != NULL) {
+        fault_line_waited(line, clock_now_ns() - began_ns);
+    }
 }
 
 // @return 1 try again, 0 an error of the program
@@ -117,17 +140,18 @@ static int fault(struct node *node, struct thread *thread,
 {
     struct fault_paging paging = {0};
     enum fault_result result;
+    struct fault_line *line;
     struct wait wait;
 
     wait_init(&wait);
-    result = serve(node, thread, trap, page, &wait, &paging);
+    result = serve(node, thread, trap, page, &wait, &paging, &line);
     meter_end(node, thread, clock, &paging);
     if (result != FAULT_WAIT) {
         watch_repeats(thread, page);
         return result == FAULT_ALLOWED;
     }
     thread->repeats = 0;
-    await_page(node, thread, trap, page, &wait);
+    await_page(node, thread, trap, page, &wait, line);
     engine_note_missed(node->engine, page, trap->is_write, &thread->history);
     if (paging_is_on(&node->paging) || tracking_is_on(&node->tracking) ||
         engine_is_to_hear(node->engine, page, &thread->history)) {

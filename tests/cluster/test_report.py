@@ -138,6 +138,26 @@ class Tests:
         if not most["name"].startswith("grid") or most["line"] == 0:
             raise jobs.Failure(f"most was fetched of {most}")
 
+    def lines_that_fault_are_told(self):
+        """Those of the sweep over the grids; all faults are there."""
+        self.run_jacobi(self.path("a.json"))
+        with open(self.path("a.json"), encoding="utf-8") as file:
+            record = json.load(file)
+        lines = record["lines"]
+        waits = [line["wait_s"] for line in lines if line["where"]]
+        if waits != sorted(waits, reverse=True) or waits[0] <= 0:
+            raise jobs.Failure(f"the longest wait is not the first: {lines}")
+        for name in ("read_faults", "write_faults"):
+            n_lines = sum(line[name] for line in lines)
+            n_nodes = sum(node["stats"][name] for node in record["nodes"])
+            # An instruction also faults where another thread was first with the page.
+            if not n_nodes <= n_lines <= 2 * n_nodes + 8:
+                raise jobs.Failure(f"{name}: {n_lines} by line, {n_nodes} by node")
+        if not any("jacobi.c:" in line["where"] for line in lines):
+            raise jobs.Failure(f"no line of jacobi.c: {lines}")
+        if max(block["writers"] for block in record["blocks"]) != len(SPEEDS):
+            raise jobs.Failure(f"who writes grids? {record['blocks']}")
+
     def a_node_short_of_memory_is_told(self):
         """Paging is named as a cause, with the node and advice."""
         self.run_jacobi(self.path("a.html"), "--swap-rate=4M", memory="400K",
@@ -219,7 +239,7 @@ class Tests:
 
 
 TESTS = [name for name in vars(Tests) if name.startswith(
-    ("the_", "blocks_", "a_", "moves_", "runs_", "what_"))]
+    ("the_", "blocks_", "lines_", "a_", "moves_", "runs_", "what_"))]
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ usage: lints_test.py TOOLS_FOLDER C_COMPILER
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -466,6 +467,45 @@ class ExportsTest(LintTest):
     def test_a_missing_wrapper_is_found(self):
         self.expect("check_exports.sh", "in the list, but not there: read",
                     *self.build("int tm_do;\n"))
+
+
+@unittest.skipIf(shutil.which("abidw") is None or shutil.which("git") is None,
+                 "no libabigail, or no git")
+class AbiTest(LintTest):
+    """Of the real header."""
+
+    def setUp(self):
+        super().setUp()
+        self.header = self.tree.root / "include/teamster.h"
+        self.header.write_text((TOOLS.parent / "include/teamster.h").read_text())
+        self.baseline = self.tree.root / "tools/teamster.abi"
+        self.baseline.parent.mkdir()
+        self.arguments = self.header, self.baseline, COMPILER
+        self.baseline.write_text((TOOLS / "teamster.abi").read_text())
+
+    def git(self, *words):
+        subprocess.run(["git", "-C", self.tree.root, "-c", "user.name=x", "-c",
+                        "user.email=x@example.org", *words], check=True, capture_output=True)
+
+    def test_the_header_as_it_was_passes(self):
+        self.expect_clean("check_abi.py", *self.arguments)
+
+    def test_an_argument_of_another_type_is_found(self):
+        text = self.header.read_text()
+        self.assertIn("tm_mutex_lock(tm_mutex *mutex)", text)
+        self.header.write_text(text.replace("tm_mutex_lock(tm_mutex *mutex)",
+                                            "tm_mutex_lock(tm_mutex *mutex, int how)"))
+        self.expect("check_abi.py", "would not run with this library", *self.arguments)
+
+    def test_a_tag_that_is_newer_than_the_baseline_is_found(self):
+        self.git("init")
+        self.git("add", ".")
+        self.git("commit", "-m", "x")
+        self.git("tag", "v0.0.1")
+        self.expect_clean("check_abi.py", *self.arguments)
+        self.git("tag", "-d", "v0.0.1")
+        self.git("tag", "v99.0.0")
+        self.expect("check_abi.py", "the last tag is v99.0.0", *self.arguments)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ POLICIES = re.findall(
 MODELS = re.findall(
     r'^COST_WORD\(\w+, "(.*)"\)$',
     (HERE / "../../src/place/profile.def").read_text(encoding="utf-8"), re.M)
+VERSION = ".".join(re.findall(
+    r"^#define TM_VERSION_[A-Z]+ (\d+)$",
+    (HERE / "../../include/teamster.h").read_text(encoding="utf-8"), re.M))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
 USAGE, CONFIGURATION, OUTPUT = 64, 78, 73
 
@@ -88,7 +91,7 @@ class RepeatTest(PlanTest):
         profile["teamster"] = "0.0.7"
         output = self.printed("-", text=json.dumps(profile))
         self.assertIn(f"\nnot as the run decided:\n"
-                      f"  (the run was of Teamster 0.0.7, this is 0.1.0)\n"
+                      f"  (the run was of Teamster 0.0.7, this is {VERSION})\n"
                       f"  thread 5: on n{old + 1} here, on "
                       f"n{(old + 1) % 4 + 1} in the run\n"
                       f"  after: ", output)
@@ -266,6 +269,8 @@ class ConsistencyTest(PlanTest):
         self.assertIn("these are the slowest of 200 nodes; -v shows all",
                       output)
         self.assertLess(len(output.splitlines()), 40)
+        self.assertRegex(output, r"\nnodes like +nodes +workers[^\n]*\n[^\n]*\n"
+                                 r"n1 +100 [^\n]*\nn2 +100 ")
         self.assertEqual(
             self.printed(BY_HAND, "--scale=100", "-v").count("\nn2-100"), 5)
 
@@ -520,12 +525,88 @@ class RefusalTest(PlanTest):
             self.assertIn(f"\n  {policy} ", output)
         for model in MODELS:
             self.assertRegex(output, rf"\s{model}[\s,;]")
-        for option in ("policy", "counts", "model", "cluster", "scale", "what-if", "json",
-                       "verbose", "help"):
+        for option in ("policy", "counts", "model", "cluster", "scale", "what-if", "advise", "prices",
+                       "json", "verbose", "help"):
             self.assertIn(f"--{option}", output)
         done = subprocess.run([TEAMSTER, "help", "plan"], check=True,
                               capture_output=True, text=True)
         self.assertEqual(done.stdout, output)
+
+
+class AdviseTest(PlanTest):
+    def advice(self, *arguments, text=None):
+        return self.answer("-", *arguments, text=text or written("cpu-mem"))["advice"]
+
+    def test_what_is_said_to_be_enough_is_enough(self):
+        profile = written("cpu-mem")
+        advice = self.advice("--advise=75", text=profile)
+        self.assertGreater(advice["free_s"], advice["wanted_s"])
+        self.assertEqual({it["kind"] for it in advice["purchases"]},
+                         {"memory", "speed", "node"})
+        for purchase in advice["purchases"]:
+            changes = [f"--what-if={change}" for change in purchase["changes"]]
+            then = self.answer("-", *changes, text=profile)["then"]
+            self.assertAlmostEqual(
+                min(then["policies"][0]["iteration_s"], then["in_force"]["iteration_s"]),
+                purchase["iteration_s"])
+            self.assertLessEqual(purchase["iteration_s"], advice["wanted_s"])
+
+    def test_prices_decide(self):
+        for prices, first in (("memory=1,speed=999,node=999", "memory"),
+                              ("memory=9999,speed=1,node=999", "speed"),
+                              ("memory=9999,speed=999,node=1", "node")):
+            advice = self.advice("--advise=75", f"--prices={prices}")
+            self.assertEqual(advice["purchases"][0]["kind"], first, prices)
+            costs = [it["price"] for it in advice["purchases"]]
+            self.assertEqual(costs, sorted(costs))
+
+    def test_what_if_is_asked_beyond(self):
+        more = self.advice("--advise=75", "--what-if=n3.memory=+4M")
+        self.assertAlmostEqual(more["in_force_s"], 0.026667, places=6)
+        self.assertIsNotNone(more["errors"])
+
+    def test_errors_of_predictions_are_told(self):
+        self.assertIn("the model was off by -1.0 % for the mapping that was measured",
+                      self.printed("-", "--advise=20", text=written("cpu-mem")))
+        self.assertIn("do not rely on it",
+                      self.printed("-", "--advise=0.5", text=written("cpu-mem")))
+        self.assertIn("nothing was measured", self.printed(BY_HAND, "--advise=20"))
+
+    def test_nodes_that_are_alike_are_asked_as_one(self):
+        advice = self.advice("--advise=75", "--scale=3")
+        self.assertIn((3, "n3"), {(it["n_nodes"], it["like"])
+                                  for it in advice["purchases"] if it["kind"] == "memory"})
+
+    def test_bad_questions_are_refused(self):
+        for arguments, line in (
+                (["--advise=0"], "--advise is '0'; it is a percentage"),
+                (["--advise=100"], "--advise is '100'; it is a percentage"),
+                (["--advise=much"], "--advise is 'much'; it is a percentage"),
+                (["--advise=9", "--prices=memory=4"], "it has all three, as"),
+                (["--advise=9", "--prices=memory=4,speed=0,node=3"], "it has all three, as"),
+                (["--prices=memory=4,speed=8,node=3"], "--prices is given, but '--advise' is not"),
+                (["--advise=9", "-p", "all"], "--advise asks one policy, not 'all'"),
+                (["--advise=9", "--counts=3,3"], "--advise asks one policy, not '--counts'")):
+            code, output, errors = plan(BY_HAND, *arguments)
+            self.assertEqual((code, output), (USAGE, ""), arguments)
+            self.assertIn(line, errors)
+            self.assertEqual(errors.count("\n"), 1)
+
+
+class DocumentTest(PlanTest):
+    """docs/plan.md"""
+
+    def test_examples_are_what_is_printed(self):
+        text = (HERE / "../../docs/plan.md").read_text(encoding="utf-8")
+        examples = re.findall(r"^```\n\$ teamster plan (grid\.json.*)\n((?:.*\n)*?)```$",
+                              text, re.M)
+        self.assertGreaterEqual(len(examples), 8)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "grid.json").write_text(written("cpu-mem"), encoding="utf-8")
+            for arguments, expected in examples:
+                done = subprocess.run([TEAMSTER, "plan", *arguments.split()], cwd=folder,
+                                      check=True, capture_output=True, text=True)
+                self.assertEqual(done.stdout, expected, arguments)
 
 
 class SpeedTest(PlanTest):

@@ -82,7 +82,10 @@ def a_record(iteration_s=0.086, n=N):
             "threads": [[i + 1, i // 8, i // 8] for i in range(32)]},
         "blocks": [{"name": "grid", "file": "jacobi.c", "line": 152,
                     "pages": 100, "read_faults": 10, "write_faults": 20,
-                    "fetches": 30, "diffs": 40}],
+                    "fetches": 30, "diffs": 40, "writers": 4}],
+        "lines": [{"where": "sweep (jacobi.c:77)", "read_faults": 10, "write_faults": 15,
+                   "wait_s": 0.75},
+                  {"where": "", "read_faults": 0, "write_faults": 5, "wait_s": 0.25}],
         "n_samples": 16, "clock_s": 0.086, "profile": profile()}
 
 
@@ -212,6 +215,23 @@ class AdviceTest(ReportTest):
         said = self.advice(record)
         self.assertAlmostEqual(said["communication"][0], 50, delta=0.1)
         self.assertEqual(said["paging"][1], "No node waited for memory.")
+
+
+    def test_where_pages_are_waited_for_is_said(self):
+        record = a_record()
+        for it in record["nodes"]:
+            it["iterations"]["computing_s"] /= 2
+        for name in ("mean_s", "longest_s", "longest_busy_s", "work_s"):
+            record["iterations"]["sums"][name] /= 2
+        said = self.advice(record)["communication"][1]
+        self.assertIn("75 % is in sweep (jacobi.c:77).", said)
+        self.assertIn("It is written by 4 nodes", said)
+        self.assertIn("jacobi.c:77", self.page(record))
+        del record["lines"], record["blocks"][0]["writers"]
+        said = self.advice(record)["communication"][1]
+        self.assertNotIn("jacobi.c:77", said)
+        self.assertNotIn("It is written by", said)
+        self.assertIn("they were not counted", self.page(record))
 
 
 class PageTest(ReportTest):
