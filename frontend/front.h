@@ -51,6 +51,8 @@ struct front_thread {
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
     int is_main;
+    int cancel_state; ///< what it has said of pthread_cancel(), which is refused
+    int cancel_type;
 };
 
 /** Of the calling thread; NULL if it is none of the program's. */

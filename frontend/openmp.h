@@ -4,11 +4,46 @@
 
 #include "front.h"
 
-/* What OpenMP's regions (openmp.c) and its library calls (openmp_calls.c) share. All in the
- * program's context. */
+#include <stdbool.h>
+
+/* What OpenMP's files share: regions (openmp.c), worksharing (openmp_loops.c), tasks
+ * (openmp_tasks.c), their reductions (openmp_reductions.c), cancellation
+ * (openmp_cancel.c), devices (openmp_device.c) and library calls (openmp_calls.c). All in
+ * the program's context. */
+
+typedef void region(void *data);
 
 /** As omp_sched_t has them. */
 enum schedule { STATIC = 1, DYNAMIC = 2, GUIDED = 3, AUTO = 4 };
+
+/** Memory that a construct has for all its threads. */
+enum { FOR_REDUCTIONS, FOR_PROGRAM, FOR_POSTS, N_BLOCKS };
+
+/** A loop, sections or a single that threads share out. */
+struct share {
+    long number; ///< of the construct
+    unsigned long next;
+    unsigned long end;
+    unsigned long step; ///< of the loop's variable; may be a negative number
+    unsigned long chunk;
+    enum schedule kind;
+    int is_down;
+    int is_unsigned;    ///< its variable
+    long n_taken;       ///< chunks of it, if they are not static
+    long turn;          ///< which of them is in order now
+    unsigned n_left;    ///< threads that have left it
+    unsigned n_waiting; ///< threads that want its place
+    unsigned n_counts;  ///< loops of one whose iterations wait for others
+    void *copied;
+    size_t block_size[N_BLOCKS];
+    void *block[N_BLOCKS];
+};
+
+/** What has been cancelled of a team, or of a region with one thread. */
+struct cancelled {
+    int is_region;
+    long construct; ///< barriers before the end of the one; 0: none
+};
 
 /** What a thread knows of itself and its team; shared. */
 struct member {
@@ -18,10 +53,28 @@ struct member {
         n_region; ///< threads of the team's region that it is in; 0: in none
     int level;    ///< regions that it is in
     long n_shares;
+    long n_done;   ///< of them, those that all have left: before a barrier
+    long n_chunks; ///< that it has taken of its share
     struct share *share;
     long ticket; ///< of its chunk of an ordered loop
     struct front_locals_loan copied;
+    uintptr_t *reductions; ///< the innermost; openmp_reductions.c
+    long n_barriers;       ///< of the region that it has passed
+    struct cancelled alone;
+    unsigned n_groups; ///< of tasks that it is in
+    unsigned cancelled_group;
+    int is_final; ///< a task
+    struct openmp_event *events;
+    unsigned n_teams; ///< of a league; 0: there is none
+    unsigned team_number;
+    unsigned thread_limit; ///< of it; 0: none is named
 };
+
+#define NOTHING(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+    }
 
 /** Of the calling thread. */
 struct member *openmp_self(void);
@@ -33,5 +86,68 @@ void openmp_want(unsigned n);
 /** schedule(runtime). @param chunk  0: none is named */
 void openmp_set_schedule(enum schedule kind, unsigned long chunk);
 enum schedule openmp_schedule(unsigned long *chunk);
+
+/** OMP_CANCELLATION. */
+int openmp_can_cancel(void);
+
+/** Run a region.
+ * @param n  threads; 0: as many as are wanted
+ * @param first  the loop that it begins with, or NULL
+ * @param reductions  those of its tasks, or NULL
+ * @return threads that it had */
+unsigned openmp_run(region *function, void *data, unsigned n,
+                    const struct share *first, uintptr_t *reductions);
+
+/** Wait for all of the team. @return has the region been cancelled? */
+bool openmp_meet(void);
+
+/** The same; what the caller has lent for copyprivate is its own again. */
+bool openmp_barrier(void);
+
+// ---- openmp_loops.c
+
+/** A region begins: no construct is set up; it begins with this loop; it has ended. */
+void openmp_clear_shares(void);
+void openmp_enter_first(const struct share *settings);
+void openmp_leave_shares(struct member *member);
+
+// ---- openmp_tasks.c
+
+/** Wait for tasks of the caller's that end by an event. */
+void openmp_wait_for_events(void);
+
+// ---- openmp_reductions.c
+
+/** Room for n threads, zeros. */
+void *openmp_reductions_room(const uintptr_t *data, unsigned n);
+size_t openmp_reductions_size(const uintptr_t *data, unsigned n);
+
+/** They are the caller's innermost, in this room. */
+void openmp_enter_reductions(uintptr_t *data, void *room, unsigned n);
+
+/** The same for a loop of tasks. */
+void GOMP_taskgroup_reduction_register(uintptr_t *data);
+
+// ---- openmp_device.c
+
+/** Teams of a league that names no number; 0: nothing was said. Setting that.
+ * @param usual  if nothing was said */
+unsigned openmp_teams(unsigned usual);
+void openmp_want_teams(unsigned n);
+
+/** Threads that a region of a team may have; 0: any number. */
+unsigned openmp_teams_limit(void);
+void openmp_limit_teams(unsigned n);
+
+// ---- openmp_cancel.c
+
+/** A region of the team begins. */
+void openmp_clear_cancelled(void);
+
+/** A barrier that ends when the region is cancelled. @return has it been? */
+bool openmp_meet_or_leave(const struct member *member);
+
+/** Is the caller not to begin another task? */
+bool openmp_is_task_cancelled(void);
 
 #endif

@@ -4,8 +4,11 @@
 // underscore, and what they are given is given by address: with `_8_`, of 8 bytes.
 #include "openmp.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,6 +84,20 @@ static int ancestor(int level)
     return is_team(member, level) ? (int)member->number : 0;
 }
 
+static int thread_limit(void)
+{
+    const unsigned limit = openmp_self()->thread_limit;
+
+    return limit > 0 ? (int)limit : INT_MAX;
+}
+
+static int number_of_teams(void)
+{
+    const unsigned n = openmp_self()->n_teams;
+
+    return n > 0 ? (int)n : 1;
+}
+
 ANSWER(int, omp_get_thread_num, own_number())
 ANSWER(int, omp_get_num_threads, (int)openmp_self()->n)
 ANSWER(int, omp_get_max_threads, (int)openmp_wanted())
@@ -88,12 +105,12 @@ ANSWER(int, omp_in_parallel, openmp_self()->n_region > 0)
 ANSWER(int, omp_get_num_procs, (int)tmf_sysconf(_SC_NPROCESSORS_ONLN))
 ANSWER(int, omp_get_level, openmp_self()->level)
 ANSWER(int, omp_get_active_level, openmp_self()->n_region > 0)
-ANSWER(int, omp_get_thread_limit, 32000)
+ANSWER(int, omp_get_thread_limit, thread_limit())
 ANSWER(int, omp_get_nested, 0)
 ANSWER(int, omp_get_dynamic, 0)
 ANSWER(int, omp_get_max_active_levels, 1)
 ANSWER(int, omp_get_supported_active_levels, 1)
-ANSWER(int, omp_get_cancellation, 0)
+ANSWER(int, omp_get_cancellation, openmp_can_cancel())
 ANSWER(int, omp_get_proc_bind, 0)
 ANSWER(int, omp_get_num_places, 0)
 ANSWER(int, omp_get_place_num, -1)
@@ -102,14 +119,41 @@ ANSWER(int, omp_get_num_devices, 0)
 ANSWER(int, omp_get_default_device, 0)
 ANSWER(int, omp_get_initial_device, 0)
 ANSWER(int, omp_is_initial_device, 1)
-ANSWER(int, omp_get_num_teams, 1)
-ANSWER(int, omp_get_team_num, 0)
+ANSWER(int, omp_get_device_num, 0)
+ANSWER(int, omp_get_num_teams, number_of_teams())
+ANSWER(int, omp_get_team_num, (int)openmp_self()->team_number)
+ANSWER(int, omp_get_max_teams, (int)openmp_teams(0))
+ANSWER(int, omp_get_teams_thread_limit, (int)openmp_teams_limit())
 ANSWER(int, omp_get_max_task_priority, 0)
-ANSWER(int, omp_in_final, 1)
+ANSWER(int, omp_in_final, openmp_self()->is_final)
 ANSWER(double, omp_get_wtick, 1e-9)
 ANSWER(double, omp_get_wtime, read_clock())
 ANSWER_OF(omp_get_team_size, team_size(asked))
 ANSWER_OF(omp_get_ancestor_thread_num, ancestor(asked))
+ANSWER_OF(omp_get_place_num_procs, ((void)asked, 0))
+
+// Of no place there is anything to tell.
+void omp_get_place_proc_ids(int place, int *numbers);
+void omp_get_place_proc_ids(int place, int *numbers)
+{
+    (void)place;
+    (void)numbers;
+}
+
+void omp_get_place_proc_ids_(const int *place, int *numbers);
+void omp_get_place_proc_ids_(const int *place, int *numbers)
+{
+    omp_get_place_proc_ids(*place, numbers);
+}
+
+void omp_get_partition_place_nums(int *numbers);
+void omp_get_partition_place_nums(int *numbers)
+{
+    (void)numbers;
+}
+
+void omp_get_partition_place_nums_(int *numbers)
+    __attribute__((alias("omp_get_partition_place_nums")));
 
 // ---- settings
 
@@ -135,6 +179,9 @@ SETTING(omp_set_nested, (void)value)
 SETTING(omp_set_dynamic, (void)value)
 SETTING(omp_set_max_active_levels, (void)value)
 SETTING(omp_set_default_device, (void)value)
+SETTING(omp_set_num_teams, openmp_want_teams(value > 0 ? (unsigned)value : 0))
+SETTING(omp_set_teams_thread_limit,
+        openmp_limit_teams(value > 0 ? (unsigned)value : 0))
 
 void omp_set_schedule(int kind, int chunk);
 void omp_set_schedule(int kind, int chunk)
@@ -258,3 +305,26 @@ LOCK_FUNCTION(void, omp_unset_nest_lock, leave_nest(object))
 LOCK_FUNCTION(int, omp_test_nest_lock, return try_nest(object))
 HINTED_LOCK(omp_init_lock)
 HINTED_LOCK(omp_init_nest_lock)
+
+// ---- `error` when it is reached
+
+static long say_directive(const char *kind, const char *text, size_t length)
+{
+    fprintf(stderr, "OpenMP: %s directive encountered%s%.*s\n", kind,
+            text == NULL ? "" : ": ", length > INT_MAX ? INT_MAX : (int)length,
+            text == NULL ? "" : text);
+    return 0;
+}
+
+void GOMP_warning(const char *text, size_t length);
+void GOMP_warning(const char *text, size_t length)
+{
+    FRONT_3(say_directive, "warning", text, length);
+}
+
+void GOMP_error(const char *text, size_t length);
+void GOMP_error(const char *text, size_t length)
+{
+    FRONT_3(say_directive, "error", text, length);
+    front_exit(EXIT_FAILURE);
+}

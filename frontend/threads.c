@@ -310,24 +310,31 @@ void tmf_pthread_exit(void *result)
 
 // ---- what means nothing here
 
+// Nobody is cancelled; who asks is told what was said last.
+static int change_setting(int *setting, int value, int *before)
+{
+    if (before != NULL) {
+        *before = *setting;
+    }
+    *setting = value;
+    return 0;
+}
+
 FRONT(pthread_setcancelstate)
 int tmf_pthread_setcancelstate(int state, int *before)
 {
-    (void)state;
-    if (before != NULL) {
-        *before = PTHREAD_CANCEL_ENABLE;
-    }
-    return 0;
+    return state == PTHREAD_CANCEL_ENABLE || state == PTHREAD_CANCEL_DISABLE
+               ? change_setting(&front_thread()->cancel_state, state, before)
+               : EINVAL;
 }
 
 FRONT(pthread_setcanceltype)
 int tmf_pthread_setcanceltype(int type, int *before)
 {
-    (void)type;
-    if (before != NULL) {
-        *before = PTHREAD_CANCEL_DEFERRED;
-    }
-    return 0;
+    return type == PTHREAD_CANCEL_DEFERRED ||
+                   type == PTHREAD_CANCEL_ASYNCHRONOUS
+               ? change_setting(&front_thread()->cancel_type, type, before)
+               : EINVAL;
 }
 
 FRONT(pthread_testcancel)

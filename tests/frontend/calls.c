@@ -148,6 +148,21 @@ static int check_kinds(void)
            pthread_mutex_destroy(&own) == 0;
 }
 
+// What is said of cancellation is told again, and is each thread's own.
+static void *set_cancellation(void *arg)
+{
+    int told[4] = {-1, -1, -1, -1};
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &told[0]);
+    pthread_testcancel();
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &told[1]);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &told[2]);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &told[3]);
+    printf("cancellation %d %d %d %d %d\n", told[0], told[1], told[2], told[3],
+           pthread_setcancelstate(77, NULL) == EINVAL);
+    return arg;
+}
+
 int main(void)
 {
     enum { N = 6 };
@@ -159,6 +174,9 @@ int main(void)
     int value;
 
     atexit(at_end);
+    set_cancellation(NULL);
+    pthread_create(&threads[0], NULL, set_cancellation, NULL);
+    pthread_join(threads[0], NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&cond, &clock);

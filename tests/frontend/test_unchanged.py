@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-OPENMP = ("ahead", "clauses", "fortran", "regions", "stacks", "teams")
+OPENMP = ("across", "ahead", "cancel", "clauses", "device", "fclauses", "fortran",
+          "objects", "reductions", "regions", "stacks", "teams")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
@@ -96,7 +97,9 @@ class Tests:
 
     def program(self, name, *more):
         self.compile(name)
-        arguments = self.arguments(name) + list(more)
+        if "OMP_CANCELLATION=true" in more:
+            os.environ["OMP_CANCELLATION"] = "true"
+        arguments = self.arguments(name) + [word for word in more if "=" not in word]
         native = self.run(self.path("native"), *arguments)
         for way in WAYS:
             started = [self.teamster, "run", *way] if way else []
@@ -164,7 +167,7 @@ class Tests:
         done = self.run(self.path("at_exit"))
         if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
             raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
-        for name in ("sem_open", "pthread_sigqueue", "omp_pause_resource"):
+        for name in ("sem_open", "pthread_sigqueue", "omp_display_affinity"):
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(f"call.c calls {name}()", "-w", "call.c")
 

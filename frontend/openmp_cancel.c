@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// OpenMP's `cancel`, which does nothing unless OMP_CANCELLATION is true.
+//
+// A loop or sections that are cancelled end with a barrier, which all threads reach: what was
+// cancelled is told by how many barriers they had passed, and so is never taken back. A
+// region is cancelled until the next one; its barriers are left at once then, so they are
+// gates of their own, here. A group of tasks is the business of the thread that runs them.
+#include "openmp.h"
+
+#include <string.h>
+
+/** What is cancelled, as the compiler says it. */
+enum { REGION = 1, LOOP = 2, SECTIONS = 4, GROUP = 8 };
+
+static TM_SHARED struct {
+    struct cancelled cancelled;
+    unsigned n_waiting; // at the gate
+    long n_opened;
+} team;
+
+static tm_mutex mutex;
+static tm_cond gate;
+
+void openmp_clear_cancelled(void)
+{
+    memset(&team, 0, sizeof team);
+}
+
+static struct cancelled *of_team(struct member *member)
+{
+    return member->n > 1 ? &team.cancelled : &member->alone;
+}
+
+static bool is_cancelled(const struct member *member, int what)
+{
+    const struct cancelled *cancelled =
+        member->n > 1 ? &team.cancelled : &member->alone;
+
+    switch (what) {
+    case REGION:
+        return cancelled->is_region;
+    case GROUP:
+        return member->cancelled_group > 0;
+    default:
+        return cancelled->construct == member->n_barriers + 1;
+    }
+}
+
+static void cancel_it(struct member *member, int what)
+{
+    switch (what) {
+    case REGION:
+        of_team(member)->is_region = 1;
+        FRONT_1(tm_cond_broadcast, &gate);
+        break;
+    case GROUP:
+        if (member->cancelled_group == 0) {
+            member->cancelled_group = member->n_groups;
+        }
+        break;
+    default:
+        of_team(member)->construct = member->n_barriers + 1;
+    }
+}
+
+bool GOMP_cancellation_point(int what);
+bool GOMP_cancellation_point(int what)
+{
+    bool is_so;
+
+    if (!openmp_can_cancel()) {
+        return false;
+    }
+    front_lock(&mutex);
+    is_so = is_cancelled(openmp_self(), what);
+    front_unlock(&mutex);
+    return is_so;
+}
+
+bool GOMP_cancel(int what, bool is_wanted);
+bool GOMP_cancel(int what, bool is_wanted)
+{
+    if (openmp_can_cancel() && is_wanted) {
+        front_lock(&mutex);
+        cancel_it(openmp_self(), what);
+        front_unlock(&mutex);
+    }
+    return GOMP_cancellation_point(what);
+}
+
+bool openmp_is_task_cancelled(void)
+{
+    return GOMP_cancellation_point(GROUP) || GOMP_cancellation_point(REGION);
+}
+
+// ---- barriers
+
+bool openmp_meet_or_leave(const struct member *member)
+{
+    long before;
+    bool has_opened;
+
+    if (member->n == 1) {
+        return member->alone.is_region;
+    }
+    front_lock(&mutex);
+    before = team.n_opened;
+    if (++team.n_waiting == member->n && !team.cancelled.is_region) {
+        team.n_waiting = 0;
+        team.n_opened++;
+        FRONT_1(tm_cond_broadcast, &gate);
+    }
+    while (team.n_opened == before && !team.cancelled.is_region) {
+        FRONT_2(tm_cond_wait, &gate, &mutex);
+    }
+    has_opened = team.n_opened != before;
+    front_unlock(&mutex);
+    return !has_opened;
+}
+
+#define BARRIER(name)                                                          \
+    bool name(void);                                                           \
+    bool name(void)                                                            \
+    {                                                                          \
+        return openmp_barrier();                                               \
+    }
+
+BARRIER(GOMP_barrier_cancel)
+BARRIER(GOMP_loop_end_cancel)
+BARRIER(GOMP_sections_end_cancel)

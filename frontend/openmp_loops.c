@@ -1,0 +1,778 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// OpenMP's worksharing: loops, sections, single. Who meets a construct first sets it up: the
+// k-th one of a region is the same for all, since all pass them in one order.
+//
+// Chunks of an ordered loop have numbers: as they are taken, or by the thread if they are
+// static. Who has one waits for its turn where its ordered part begins, and at its end at the
+// latest; then the turn is the next one's.
+//
+// A share of the ring is set up anew only when all threads have left the construct that had
+// it: who is RING constructs ahead of another waits for that one. A thread has left one when
+// there is nothing in it for the thread to do, or when it has passed a barrier since.
+#include "openmp.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/types.h>
+
+enum { RING = 64, BLOCK_ALIGNMENT = 64 };
+
+static TM_SHARED struct share ring[RING];
+static tm_mutex ring_mutex[RING];
+static tm_cond ring_cond[RING];
+
+static struct member *self(void)
+{
+    return openmp_self();
+}
+
+static int has_own_share(const struct member *member)
+{
+    return member->share != NULL &&
+           (member->share < ring || member->share >= ring + RING);
+}
+
+// May the share be set up for another construct? Under its mutex.
+static int is_left(const struct share *share, const struct member *member)
+{
+    return share->number <= member->n_done || share->n_left == member->n;
+}
+
+// The caller does nothing more in it. Under its mutex, if there are others.
+static void leave_construct(struct member *member)
+{
+    struct share *share = member->share;
+
+    if (++share->n_left == member->n && share->n_waiting > 0) {
+        FRONT_1(tm_cond_broadcast, &ring_cond[share - ring]);
+    }
+}
+
+static void free_blocks(struct share *share)
+{
+    for (unsigned i = 0; i < N_BLOCKS; i++) {
+        front_free(share->block[i]);
+        share->block[i] = NULL;
+    }
+}
+
+static void set_up_share(struct share *share, const struct share *settings,
+                         long number)
+{
+    free_blocks(share);
+    *share = *settings;
+    share->number = number;
+    for (unsigned i = 0; i < N_BLOCKS; i++) {
+        if (settings->block_size[i] > 0) {
+            share->block[i] =
+                front_new_block(settings->block_size[i], BLOCK_ALIGNMENT);
+            if (share->block[i] == NULL) {
+                front_fatal("OpenMP: no memory for a loop");
+            }
+            memset(share->block[i], 0, settings->block_size[i]);
+        }
+    }
+}
+
+static struct share *own_share(struct member *member)
+{
+    if (!has_own_share(member)) {
+        member->share = front_allocate(sizeof *member->share);
+        if (member->share == NULL) {
+            front_fatal("OpenMP: no memory for a loop");
+        }
+        *member->share = (struct share){0};
+    }
+    return member->share;
+}
+
+// Which share this construct has; set up by who comes first. Locked afterwards, if there
+// are others.
+static struct share *enter_share(struct member *member,
+                                 const struct share *settings)
+{
+    const long number = ++member->n_shares;
+    struct share *share;
+
+    member->n_chunks = 0;
+    if (member->n == 1) { // of its own: others may be in another region
+        set_up_share(own_share(member), settings, number);
+        return member->share;
+    }
+    share = &ring[number % RING];
+    front_lock(&ring_mutex[number % RING]);
+    while (share->number != number && !is_left(share, member)) {
+        share->n_waiting++;
+        FRONT_2(tm_cond_wait, &ring_cond[number % RING],
+                &ring_mutex[number % RING]);
+    }
+    if (share->number != number) {
+        set_up_share(share, settings, number);
+    }
+    return member->share = share;
+}
+
+static void unlock_share(struct member *member)
+{
+    if (member->n > 1) {
+        front_unlock(&ring_mutex[member->share - ring]);
+    }
+}
+
+static unsigned long steps_left(const struct share *share)
+{
+    unsigned long distance =
+        share->is_down ? share->next - share->end : share->end - share->next;
+    unsigned long step = share->is_down ? 0 - share->step : share->step;
+
+    return (distance - 1) / step + 1;
+}
+
+/** What a static schedule without a chunk gives to one thread. */
+struct block {
+    unsigned long first;
+    unsigned long n;
+};
+
+static struct block block_of_thread(unsigned long n_steps, unsigned n_threads,
+                                    unsigned long number)
+{
+    const unsigned long each = n_steps / n_threads;
+    const unsigned long more = n_steps % n_threads;
+
+    return (struct block){number * each + (number < more ? number : more),
+                          each + (number < more)};
+}
+
+static unsigned own_index(const struct member *member)
+{
+    return member->n > 1 ? member->number : 0;
+}
+
+static int is_over(const struct share *share)
+{
+    if (share->is_unsigned) {
+        return share->is_down ? share->next <= share->end
+                              : share->next >= share->end;
+    }
+    return share->is_down ? (long)share->next <= (long)share->end
+                          : (long)share->next >= (long)share->end;
+}
+
+// So many steps from this one on are the caller's.
+static void give_steps(const struct share *share, unsigned long from,
+                       unsigned long n, unsigned long *first,
+                       unsigned long *end)
+{
+    *first = share->next + from * share->step;
+    *end =
+        from + n == steps_left(share) ? share->end : *first + n * share->step;
+}
+
+// By the thread's number, the same ones in each loop of as many steps. Its first steps are
+// never taken away: `next` stays.
+static bool take_static(struct member *member, unsigned long *first,
+                        unsigned long *end)
+{
+    const struct share *share = member->share;
+    const unsigned long number = own_index(member);
+    const unsigned long all = steps_left(share);
+    unsigned long from;
+    unsigned long n;
+
+    if (share->chunk == 0) {
+        struct block block = block_of_thread(all, member->n, number);
+
+        member->ticket = (long)number;
+        from = block.first;
+        n = member->n_chunks > 0 ? 0 : block.n;
+    } else {
+        member->ticket =
+            (long)(number + (unsigned long)member->n_chunks * member->n);
+        if ((unsigned long)member->ticket > (all - 1) / share->chunk) {
+            return false;
+        }
+        from = (unsigned long)member->ticket * share->chunk;
+        n = share->chunk < all - from ? share->chunk : all - from;
+    }
+    member->n_chunks++;
+    give_steps(share, from, n, first, end);
+    return n > 0;
+}
+
+static bool take_chunk(struct member *member, unsigned long *first,
+                       unsigned long *end)
+{
+    struct share *share = member->share;
+    unsigned long left;
+    unsigned long n;
+
+    if (is_over(share)) {
+        return false;
+    }
+    if (share->kind == STATIC) {
+        return take_static(member, first, end);
+    }
+    left = steps_left(share);
+    n = share->chunk == 0 ? 1 : share->chunk;
+    if (share->kind == GUIDED && left / member->n / 2 > n) {
+        n = left / member->n / 2;
+    }
+    n = n > left ? left : n;
+    give_steps(share, 0, n, first, end);
+    share->next = n == left ? share->end : *end;
+    member->ticket = share->n_taken++;
+    return true;
+}
+
+static bool take_chunk_or_leave(struct member *member, unsigned long *first,
+                                unsigned long *end)
+{
+    bool has_one = take_chunk(member, first, end);
+
+    if (!has_one) {
+        leave_construct(member);
+    }
+    return has_one;
+}
+
+static bool begin_loop(const struct share *settings, unsigned long *first,
+                       unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    enter_share(member, settings);
+    has_one = take_chunk_or_leave(member, first, end);
+    unlock_share(member);
+    return has_one;
+}
+
+static bool next_chunk(unsigned long *first, unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    if (member->n > 1) {
+        front_lock(&ring_mutex[member->share - ring]);
+    }
+    has_one = take_chunk_or_leave(member, first, end);
+    unlock_share(member);
+    return has_one;
+}
+
+static struct share loop_of(unsigned long start, unsigned long end,
+                            unsigned long step, enum schedule kind,
+                            unsigned long chunk)
+{
+    return (struct share){.next = start,
+                          .end = end,
+                          .step = step,
+                          .is_down = (long)step < 0,
+                          .kind = kind,
+                          .chunk = chunk};
+}
+
+static struct share loop_at_run_time(unsigned long start, unsigned long end,
+                                     unsigned long step)
+{
+    unsigned long chunk;
+    const enum schedule kind = openmp_schedule(&chunk);
+
+    return loop_of(start, end, step, kind, chunk);
+}
+
+static struct share unsigned_loop(struct share loop, bool is_up)
+{
+    loop.is_unsigned = 1;
+    loop.is_down = !is_up;
+    return loop;
+}
+
+// ---- ordered
+
+static void wait_for_turn(const struct member *member)
+{
+    struct share *share = member->share;
+
+    while (share->turn != member->ticket) {
+        FRONT_2(tm_cond_wait, &ring_cond[share - ring],
+                &ring_mutex[share - ring]);
+    }
+}
+
+static bool next_ordered(unsigned long *first, unsigned long *end)
+{
+    struct member *member = self();
+    bool has_one;
+
+    if (member->n == 1) {
+        return take_chunk_or_leave(member, first, end);
+    }
+    front_lock(&ring_mutex[member->share - ring]);
+    wait_for_turn(member);
+    member->share->turn++;
+    FRONT_1(tm_cond_broadcast, &ring_cond[member->share - ring]);
+    has_one = take_chunk_or_leave(member, first, end);
+    unlock_share(member);
+    return has_one;
+}
+
+void GOMP_ordered_start(void);
+void GOMP_ordered_start(void)
+{
+    struct member *member = self();
+
+    if (member->n > 1) {
+        front_lock(&ring_mutex[member->share - ring]);
+        wait_for_turn(member);
+        unlock_share(member);
+    }
+}
+
+NOTHING(GOMP_ordered_end)
+
+// ---- loops, as compilers call them
+
+static void run_loop(region *function, void *data, unsigned n,
+                     struct share settings)
+{
+    openmp_run(function, data, n, &settings, NULL);
+}
+
+// Parameters that not all of them have.
+#define NO_MORE()
+#define WITH_UP() bool up,
+#define WITH_CHUNK() , long chunk
+
+// Of a loop over numbers of a type: what begins it, and what goes on.
+#define START_AND_NEXT(prefix, name, type, up, extra, begin, go_on, settings)  \
+    bool prefix##name##_start(up() type start, type end, type step extra(),    \
+                              type *first, type *last);                        \
+    bool prefix##name##_start(up() type start, type end, type step extra(),    \
+                              type *first, type *last)                         \
+    {                                                                          \
+        const struct share share = settings;                                   \
+        return begin(&share, (unsigned long *)first, (unsigned long *)last);   \
+    }                                                                          \
+    bool prefix##name##_next(type *first, type *last);                         \
+    bool prefix##name##_next(type *first, type *last)                          \
+    {                                                                          \
+        return go_on((unsigned long *)first, (unsigned long *)last);           \
+    }
+
+#define LOOP_FUNCTIONS(name, extra, settings)                                  \
+    START_AND_NEXT(GOMP_loop_, name, long, NO_MORE, extra, begin_loop,         \
+                   next_chunk, settings)                                       \
+    START_AND_NEXT(GOMP_loop_ull_, name, ulong, WITH_UP, extra, begin_loop,    \
+                   next_chunk, unsigned_loop(settings, up))                    \
+    void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
+                                   long start, long end, long step extra(),    \
+                                   unsigned flags);                            \
+    void GOMP_parallel_loop_##name(region *function, void *data, unsigned n,   \
+                                   long start, long end, long step extra(),    \
+                                   unsigned flags)                             \
+    {                                                                          \
+        (void)flags;                                                           \
+        run_loop(function, data, n, settings);                                 \
+    }
+
+#define ORDERED_FUNCTIONS(name, extra, settings)                               \
+    START_AND_NEXT(GOMP_loop_ordered_, name, long, NO_MORE, extra, begin_loop, \
+                   next_ordered, settings)                                     \
+    START_AND_NEXT(GOMP_loop_ull_ordered_, name, ulong, WITH_UP, extra,        \
+                   begin_loop, next_ordered, unsigned_loop(settings, up))
+
+#define OF(kind)                                                               \
+    loop_of((unsigned long)start, (unsigned long)end, (unsigned long)step,     \
+            kind, (unsigned long)chunk)
+#define OF_RUN_TIME                                                            \
+    loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
+                     (unsigned long)step)
+
+LOOP_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
+LOOP_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
+LOOP_FUNCTIONS(guided, WITH_CHUNK, OF(GUIDED))
+LOOP_FUNCTIONS(nonmonotonic_dynamic, WITH_CHUNK, OF(DYNAMIC))
+LOOP_FUNCTIONS(nonmonotonic_guided, WITH_CHUNK, OF(GUIDED))
+LOOP_FUNCTIONS(runtime, NO_MORE, OF_RUN_TIME)
+LOOP_FUNCTIONS(nonmonotonic_runtime, NO_MORE, OF_RUN_TIME)
+LOOP_FUNCTIONS(maybe_nonmonotonic_runtime, NO_MORE, OF_RUN_TIME)
+ORDERED_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
+ORDERED_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
+ORDERED_FUNCTIONS(guided, WITH_CHUNK, OF(GUIDED))
+ORDERED_FUNCTIONS(runtime, NO_MORE, OF_RUN_TIME)
+
+// A share of a thread's own is used again by its next construct.
+NOTHING(GOMP_loop_end_nowait)
+
+#define BARRIER(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+        openmp_barrier();                                                      \
+    }
+
+BARRIER(GOMP_loop_end)
+
+// ---- loops, as compilers call those that have memory: reductions of tasks, or of the
+// program's own
+
+enum { AT_RUN_TIME = 0, IS_MONOTONIC = 1u << 31 };
+
+static struct share loop_of_kind(struct share loop, unsigned schedule,
+                                 long chunk)
+{
+    const unsigned kind = schedule & ~IS_MONOTONIC;
+
+    loop.kind = kind == AT_RUN_TIME ? openmp_schedule(&loop.chunk)
+                : kind == AUTO      ? STATIC
+                                    : (enum schedule)kind;
+    if (kind != AT_RUN_TIME) {
+        loop.chunk = (unsigned long)chunk;
+    }
+    return loop;
+}
+
+// @param memory  holds a size, then an address; or NULL
+static void add_memory(struct share *settings, const uintptr_t *reductions,
+                       void *const *memory)
+{
+    if (reductions != NULL) {
+        settings->block_size[FOR_REDUCTIONS] =
+            openmp_reductions_size(reductions, self()->n);
+    }
+    if (memory != NULL) {
+        settings->block_size[FOR_PROGRAM] = (size_t)*memory;
+    }
+}
+
+static void use_memory(const struct member *member, uintptr_t *reductions,
+                       void **memory)
+{
+    if (reductions != NULL) {
+        openmp_enter_reductions(
+            reductions, member->share->block[FOR_REDUCTIONS], member->n);
+    }
+    if (memory != NULL) {
+        *memory = member->share->block[FOR_PROGRAM];
+    }
+}
+
+// @param first  NULL: the compiler shares out the steps itself
+static bool begin_with_memory(struct share settings, unsigned long *first,
+                              unsigned long *end, uintptr_t *reductions,
+                              void **memory)
+{
+    struct member *member = self();
+    bool has_one = true;
+
+    add_memory(&settings, reductions, memory);
+    enter_share(member, &settings);
+    if (first == NULL) {
+        leave_construct(member);
+    } else {
+        has_one = take_chunk_or_leave(member, first, end);
+    }
+    unlock_share(member);
+    use_memory(member, reductions, memory);
+    return has_one;
+}
+
+#define START_WITH_MEMORY(name, type, up, settings)                            \
+    bool name(up() type start, type end, type step, unsigned schedule,         \
+              type chunk, type *first, type *last, uintptr_t *reductions,      \
+              void **memory);                                                  \
+    bool name(up() type start, type end, type step, unsigned schedule,         \
+              type chunk, type *first, type *last, uintptr_t *reductions,      \
+              void **memory)                                                   \
+    {                                                                          \
+        return begin_with_memory(                                              \
+            loop_of_kind(settings, schedule, (long)chunk),                     \
+            (unsigned long *)first, (unsigned long *)last, reductions,         \
+            memory);                                                           \
+    }
+
+#define ANY OF(STATIC)
+START_WITH_MEMORY(GOMP_loop_start, long, NO_MORE, ANY)
+START_WITH_MEMORY(GOMP_loop_ordered_start, long, NO_MORE, ANY)
+START_WITH_MEMORY(GOMP_loop_ull_start, ulong, WITH_UP, unsigned_loop(ANY, up))
+START_WITH_MEMORY(GOMP_loop_ull_ordered_start, ulong, WITH_UP,
+                  unsigned_loop(ANY, up))
+
+void GOMP_scope_start(uintptr_t *reductions);
+void GOMP_scope_start(uintptr_t *reductions)
+{
+    begin_with_memory(loop_of(0, 0, 1, STATIC, 0), NULL, NULL, reductions,
+                      NULL);
+}
+
+// ---- loops whose iterations wait for others. They are counted from 0 on, the outermost
+// loop is shared out. Each piece of it has a post: how far its thread has come, as the numbers
+// of an iteration, which rise.
+
+static unsigned long piece_of(const struct share *share, unsigned long first,
+                              unsigned n_threads)
+{
+    const unsigned long each = share->end / n_threads;
+    const unsigned long more = share->end % n_threads;
+
+    if (share->kind == GUIDED) {
+        return first;
+    }
+    if (share->kind != STATIC || share->chunk > 0) {
+        return first / (share->chunk == 0 ? 1 : share->chunk);
+    }
+    return first < more * (each + 1)
+               ? first / (each + 1)
+               : more + (first - more * (each + 1)) / each;
+}
+
+static unsigned long *post_of(const struct member *member, unsigned long first)
+{
+    const struct share *share = member->share;
+    unsigned long *posts = share->block[FOR_POSTS];
+
+    return posts + piece_of(share, first, member->n) * (share->n_counts + 1ul);
+}
+
+static bool begin_across(struct share settings, unsigned n,
+                         unsigned long *first, unsigned long *end,
+                         uintptr_t *reductions, void **memory)
+{
+    const unsigned n_threads = self()->n;
+
+    settings.is_unsigned = 1;
+    settings.n_counts = n;
+    if (settings.end > 0 && n_threads > 1) {
+        settings.block_size[FOR_POSTS] =
+            (piece_of(&settings, settings.end - 1, n_threads) + 1) * (n + 1ul) *
+            sizeof(unsigned long);
+    }
+    return begin_with_memory(settings, first, end, reductions, memory);
+}
+
+static bool is_posted(const unsigned long *post, const unsigned long *wanted,
+                      unsigned n)
+{
+    if (post[0] == 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (post[1 + i] != wanted[i]) {
+            return post[1 + i] > wanted[i];
+        }
+    }
+    return true;
+}
+
+static void post_iteration(const unsigned long *counts)
+{
+    struct member *member = self();
+    const long place = member->share - ring;
+    unsigned long *post;
+
+    if (member->n == 1) {
+        return;
+    }
+    front_lock(&ring_mutex[place]);
+    post = post_of(member, counts[0]);
+    post[0] = 1;
+    memcpy(post + 1, counts, member->share->n_counts * sizeof *post);
+    FRONT_1(tm_cond_broadcast, &ring_cond[place]);
+    front_unlock(&ring_mutex[place]);
+}
+
+static void await_iteration(const unsigned long *wanted)
+{
+    struct member *member = self();
+    const struct share *share = member->share;
+    const long place = share - ring;
+
+    if (member->n == 1) {
+        return;
+    }
+    front_lock(&ring_mutex[place]);
+    while (wanted[0] < share->end &&
+           !is_posted(post_of(member, wanted[0]), wanted, share->n_counts)) {
+        FRONT_2(tm_cond_wait, &ring_cond[place], &ring_mutex[place]);
+    }
+    front_unlock(&ring_mutex[place]);
+}
+
+#define POST_AND_WAIT(post, wait, type)                                        \
+    void post(type *counts);                                                   \
+    void post(type *counts)                                                    \
+    {                                                                          \
+        post_iteration((unsigned long *)counts);                               \
+    }                                                                          \
+    void wait(type first, ...);                                                \
+    void wait(type first, ...)                                                 \
+    {                                                                          \
+        const unsigned n = self()->share->n_counts;                            \
+        unsigned long wanted[n];                                               \
+        va_list more;                                                          \
+                                                                               \
+        wanted[0] = (unsigned long)first;                                      \
+        va_start(more, first);                                                 \
+        for (unsigned i = 1; i < n; i++) {                                     \
+            wanted[i] = (unsigned long)va_arg(more, type);                     \
+        }                                                                      \
+        va_end(more);                                                          \
+        await_iteration(wanted);                                               \
+    }
+
+POST_AND_WAIT(GOMP_doacross_post, GOMP_doacross_wait, long)
+POST_AND_WAIT(GOMP_doacross_ull_post, GOMP_doacross_ull_wait, ulong)
+
+#define ACROSS(name, type, extra, settings)                                    \
+    bool name(unsigned n, type *counts extra(), type *first, type *last);      \
+    bool name(unsigned n, type *counts extra(), type *first, type *last)       \
+    {                                                                          \
+        const ulong start = 0;                                                 \
+        const ulong end = (ulong)counts[0];                                    \
+        const ulong step = 1;                                                  \
+                                                                               \
+        return begin_across(settings, n, (unsigned long *)first,               \
+                            (unsigned long *)last, NULL, NULL);                \
+    }
+
+#define ACROSS_WITH_MEMORY(name, type)                                         \
+    bool name(unsigned n, type *counts, unsigned schedule, type chunk,         \
+              type *first, type *last, uintptr_t *reductions, void **memory);  \
+    bool name(unsigned n, type *counts, unsigned schedule, type chunk,         \
+              type *first, type *last, uintptr_t *reductions, void **memory)   \
+    {                                                                          \
+        const struct share all = loop_of(0, (ulong)counts[0], 1, STATIC, 0);   \
+                                                                               \
+        return begin_across(loop_of_kind(all, schedule, (long)chunk), n,       \
+                            (unsigned long *)first, (unsigned long *)last,     \
+                            reductions, memory);                               \
+    }
+
+#define WITH_ULL_CHUNK() , ulong chunk
+
+ACROSS(GOMP_loop_doacross_static_start, long, WITH_CHUNK, OF(STATIC))
+ACROSS(GOMP_loop_doacross_dynamic_start, long, WITH_CHUNK, OF(DYNAMIC))
+ACROSS(GOMP_loop_doacross_guided_start, long, WITH_CHUNK, OF(GUIDED))
+ACROSS(GOMP_loop_doacross_runtime_start, long, NO_MORE, OF_RUN_TIME)
+ACROSS(GOMP_loop_ull_doacross_static_start, ulong, WITH_ULL_CHUNK, OF(STATIC))
+ACROSS(GOMP_loop_ull_doacross_dynamic_start, ulong, WITH_ULL_CHUNK, OF(DYNAMIC))
+ACROSS(GOMP_loop_ull_doacross_guided_start, ulong, WITH_ULL_CHUNK, OF(GUIDED))
+ACROSS(GOMP_loop_ull_doacross_runtime_start, ulong, NO_MORE, OF_RUN_TIME)
+ACROSS_WITH_MEMORY(GOMP_loop_doacross_start, long)
+ACROSS_WITH_MEMORY(GOMP_loop_ull_doacross_start, ulong)
+
+// ---- sections: a loop from 1
+
+unsigned GOMP_sections_start(unsigned n);
+unsigned GOMP_sections_start(unsigned n)
+{
+    const struct share share = loop_of(1, n + 1ul, 1, DYNAMIC, 1);
+    unsigned long first;
+    unsigned long end;
+
+    return begin_loop(&share, &first, &end) ? (unsigned)first : 0;
+}
+
+unsigned GOMP_sections2_start(unsigned n, uintptr_t *reductions, void **memory);
+unsigned GOMP_sections2_start(unsigned n, uintptr_t *reductions, void **memory)
+{
+    unsigned long first;
+    unsigned long end;
+
+    return begin_with_memory(loop_of(1, n + 1ul, 1, DYNAMIC, 1), &first, &end,
+                             reductions, memory)
+               ? (unsigned)first
+               : 0;
+}
+
+unsigned GOMP_sections_next(void);
+unsigned GOMP_sections_next(void)
+{
+    unsigned long first;
+    unsigned long end;
+
+    return next_chunk(&first, &end) ? (unsigned)first : 0;
+}
+
+void GOMP_parallel_sections(region *function, void *data, unsigned n,
+                            unsigned count, unsigned flags);
+void GOMP_parallel_sections(region *function, void *data, unsigned n,
+                            unsigned count, unsigned flags)
+{
+    (void)flags;
+    run_loop(function, data, n, loop_of(1, count + 1ul, 1, DYNAMIC, 1));
+}
+
+BARRIER(GOMP_sections_end)
+
+NOTHING(GOMP_sections_end_nowait)
+
+// ---- single: left at once by all. What is copied is there until the barrier at its end.
+
+bool GOMP_single_start(void);
+bool GOMP_single_start(void)
+{
+    const struct share one = loop_of(0, 1, 1, DYNAMIC, 1);
+    struct member *member = self();
+    unsigned long first;
+    unsigned long end;
+    bool is_first;
+
+    enter_share(member, &one);
+    is_first = take_chunk(member, &first, &end);
+    leave_construct(member);
+    unlock_share(member);
+    return is_first;
+}
+
+void *GOMP_single_copy_start(void);
+void *GOMP_single_copy_start(void)
+{
+    if (GOMP_single_start()) {
+        return NULL;
+    }
+    openmp_barrier();
+    return self()->share->copied;
+}
+
+void GOMP_single_copy_end(void *data);
+void GOMP_single_copy_end(void *data)
+{
+    struct member *member = self();
+
+    member->share->copied = data;
+    if (member->n > 1) {
+        front_lend_locals(&member->copied, data);
+        openmp_meet(); // the loan ends at the next one
+    }
+}
+
+// ---- regions
+
+void openmp_clear_shares(void)
+{
+    for (unsigned i = 0; i < RING; i++) {
+        free_blocks(&ring[i]);
+    }
+    memset(ring, 0, sizeof ring);
+}
+
+void openmp_enter_first(const struct share *settings)
+{
+    struct member *member = self();
+
+    enter_share(member, settings);
+    unlock_share(member);
+}
+
+void openmp_leave_shares(struct member *member)
+{
+    if (has_own_share(member)) {
+        free_blocks(member->share);
+        front_free(member->share);
+        member->share = NULL;
+    }
+}
