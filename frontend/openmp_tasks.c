@@ -29,8 +29,16 @@ static struct member *self(void)
 
 typedef void copy_function(void *to, void *from);
 
+/** What a task of a loop is given begins with this. */
+struct task_range {
+    unsigned long first;
+    unsigned long end;
+};
+
+// A copy function leaves the range of a loop's task out.
+// @param range  or NULL
 static void run_task(region *function, void *data, copy_function *copy,
-                     long size, long alignment)
+                     long size, long alignment, const struct task_range *range)
 {
     char room[size + alignment];
     const uintptr_t align = (uintptr_t)alignment;
@@ -40,6 +48,9 @@ static void run_task(region *function, void *data, copy_function *copy,
         copy(own, data);
     } else {
         memcpy(own, data, (size_t)size);
+    }
+    if (range != NULL) {
+        memcpy(own, range, sizeof *range);
     }
     function(own);
 }
@@ -102,7 +113,7 @@ static void run_given(region *function, void *data, copy_function *copy,
                       long size, long alignment)
 {
     if (copy != NULL) {
-        run_task(function, data, copy, size, alignment);
+        run_task(function, data, copy, size, alignment, NULL);
     } else {
         function(data);
     }
@@ -174,36 +185,30 @@ void GOMP_taskgroup_end(void)
 
 // ---- loops of tasks
 
-/** What a task of a loop is given begins with this. */
-struct task_range {
+/** The steps of a loop. */
+struct task_steps {
     unsigned long first;
-    unsigned long end;
+    unsigned long step;
+    unsigned long n;
 };
 
-// So many tasks of so many steps each, the first `more` of one more.
-static void run_tasks(region *function, struct task_range *given,
-                      copy_function *copy, long size, long alignment,
-                      unsigned long step, unsigned long n_steps,
+// So many tasks of so many steps each, the first ones of one more.
+static void run_tasks(region *function, void *given, copy_function *copy,
+                      long size, long alignment, struct task_steps steps,
                       unsigned long n_tasks)
 {
-    const unsigned long more = n_steps % n_tasks;
-    const struct task_range before = *given;
-    unsigned long first = before.first;
+    unsigned long first = steps.first;
 
-    for (unsigned long i = 0; i < n_tasks; i++) {
-        unsigned long n = n_steps / n_tasks + (i < more);
+    for (unsigned long i = 0; i < n_tasks && !openmp_is_task_cancelled(); i++) {
+        unsigned long n = steps.n / n_tasks + (i < steps.n % n_tasks);
+        const struct task_range range = {first, first + n * steps.step};
 
-        if (openmp_is_task_cancelled()) {
-            break;
-        }
-        *given = (struct task_range){first, first + n * step};
-        run_task(function, given, copy, size, alignment);
-        first += n * step;
+        run_task(function, given, copy, size, alignment, &range);
+        first = range.end;
     }
-    *given = before;
 }
 
-/** And goes on with this, if it has reductions. */
+/** What they are given goes on with this, if there are reductions. */
 struct task_head {
     struct task_range range;
     uintptr_t *reductions;
@@ -257,7 +262,6 @@ static unsigned long count_tasks(unsigned flags, unsigned long wanted,
               long alignment, unsigned flags, unsigned long wanted,            \
               int priority, type start, type end, type step)                   \
     {                                                                          \
-        struct task_range *given = data;                                       \
         unsigned long n;                                                       \
                                                                                \
         (void)priority;                                                        \
@@ -268,8 +272,8 @@ static unsigned long count_tasks(unsigned flags, unsigned long wanted,
         n = is_up ? ((ulong)end - (ulong)start - 1) / (ulong)step + 1          \
                   : ((ulong)start - (ulong)end - 1) / (0 - (ulong)step) + 1;   \
         begin_loop(data, flags);                                               \
-        given->first = (ulong)start;                                           \
-        run_tasks(function, given, copy, size, alignment, (ulong)step, n,      \
+        run_tasks(function, data, copy, size, alignment,                       \
+                  (struct task_steps){(ulong)start, (ulong)step, n},           \
                   count_tasks(flags, wanted, n));                              \
         end_loop(flags);                                                       \
     }

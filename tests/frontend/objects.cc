@@ -80,7 +80,7 @@ void run_reductions()
     {
         by_region.add(1000);
 #pragma omp task in_reduction(join : by_region)
-        by_region.add(omp_get_thread_num());
+        by_region.add(7);
     }
     std::printf("reductions %ld %ld %ld\n", by_group.sum(), by_region.sum(),
                 by_loop.sum());
