@@ -56,7 +56,7 @@ extern "C" {
 #endif
 
 #define TM_VERSION_MAJOR 0
-#define TM_VERSION_MINOR 1
+#define TM_VERSION_MINOR 2
 #define TM_VERSION_PATCH 0
 
 /** The size of a page, the unit of sharing, in bytes. */
