@@ -54,12 +54,12 @@ static void *work(void *me)
 {
     long n = 0;
 
-    while (!stops) {
+    do { // once, though it is created late
         pthread_mutex_lock(&mutex);
         n++;
         pthread_mutex_unlock(&mutex);
         usleep(300);
-    }
+    } while (!stops);
     raise(SIGUSR1); // in this thread, before it returns
     return n > 0 ? me : NULL;
 }

@@ -195,6 +195,14 @@ static void *tell(void *arg)
     return NULL;
 }
 
+// Nobody tells anything before threads are created.
+static void see_nothing(void)
+{
+    struct pollfd fd = {.fd = ways[0][0], .events = POLLIN};
+
+    printf("nothing yet: %d\n", poll(&fd, 1, 0));
+}
+
 static void wait_by_poll(void)
 {
     struct pollfd fds[CLIENTS];
@@ -203,7 +211,6 @@ static void wait_by_poll(void)
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = (struct pollfd){.fd = ways[i][0], .events = POLLIN};
     }
-    printf("nothing yet: %d\n", poll(fds, 1, 0));
     while (n_left > 0) {
         if (poll(fds, CLIENTS, -1) < 0) {
             fail("poll");
@@ -259,6 +266,9 @@ int main(void)
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ways[i]) != 0) {
             fail("socketpair");
         }
+    }
+    see_nothing();
+    for (long i = 0; i < CLIENTS; i++) {
         pthread_create(&threads[i], NULL, tell, (void *)i);
     }
     wait_by_poll();
