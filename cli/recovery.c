@@ -569,6 +569,7 @@ static void note_back(struct job *job, const struct saved *back)
     recovery->n_back++;
     recovery->back = *back;
     recovery->saved = (struct saved){0};
+    recovery->passed_ns = 0;
     recovery->first = next_thousand(recovery->folder);
     recovery->began_ns = clock_now_ns();
     seen_go_back(&recovery->out, back->generation);

@@ -21,16 +21,18 @@ struct saved {
 
 /** How a run goes on that has lost a node. All zero: it does not. */
 struct recovery {
-    const char *folder;       ///< of its checkpoints; NULL: it does not go on
-    unsigned n_most;          ///< tries from one checkpoint
-    unsigned n_tries;         ///< until now
-    unsigned n_back;          ///< how often it has gone back
-    uint64_t before;          ///< generations up to it are of an earlier run
-    uint64_t begun_at;        ///< iterations that --restart began with
-    uint64_t first;           ///< number of the first checkpoint of these nodes
-    struct saved back;        ///< what it has gone back to last
-    struct saved saved;       ///< heard of last
-    uint64_t farthest;        ///< the iteration that was under way at the loss
+    const char *folder; ///< of its checkpoints; NULL: it does not go on
+    unsigned n_most;    ///< tries from one checkpoint
+    unsigned n_tries;   ///< until now
+    unsigned n_back;    ///< how often it has gone back
+    uint64_t before;    ///< generations up to it are of an earlier run
+    uint64_t begun_at;  ///< iterations that --restart began with
+    uint64_t first;     ///< number of the first checkpoint of these nodes
+    struct saved back;  ///< what it has gone back to last
+    struct saved saved; ///< heard of last
+    uint64_t farthest;  ///< the iteration that was under way at the loss
+    uint64_t
+        passed_ns; ///< since when a newer checkpoint is beyond that; 0: none is
     uint64_t began_ns;        ///< when these nodes were started
     struct hosts hosts;       ///< of these nodes; none: all are here
     unsigned n_spares;        ///< of the plan's that have taken a place

@@ -8,6 +8,11 @@
 #include "base/clock.h"
 #include "job.h"
 
+/** The launcher hears of iterations now and then, of lines at once: those of the latest
+ * iterations before a loss come again when it thinks that all has been done again. So long
+ * after that, even nodes that are far slower have come there. */
+#define SETTLE_S 10
+
 static void settle(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
@@ -43,6 +48,18 @@ static int are_past(const struct job *job, uint64_t generation)
     return 1;
 }
 
+/** Has all been done again that was done before the run went back? */
+static int is_done_again(const struct job *job)
+{
+    const struct recovery *recovery = &job->recovery;
+    const double seconds =
+        (double)(clock_now_ns() - recovery->passed_ns) * 1e-9;
+
+    // Who reads our output may be slow, and so are we then.
+    return recovery->passed_ns != 0 && seconds > SETTLE_S * job->slowdown &&
+           are_past(job, recovery->saved.generation);
+}
+
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration)
 {
@@ -51,9 +68,11 @@ void recovery_note_saved(struct job *job, uint64_t generation,
     if (!recovery_is_wanted(recovery)) {
         return;
     }
-    // Who reads our output may be slow, and so are we then.
-    if (recovery->saved.iteration > recovery->farthest &&
-        are_past(job, recovery->saved.generation)) {
+    if (recovery->passed_ns == 0 &&
+        recovery->saved.iteration > recovery->farthest) {
+        recovery->passed_ns = clock_now_ns();
+    }
+    if (is_done_again(job)) {
         settle(job);
     }
     recovery->saved = (struct saved){.generation = generation,

@@ -130,7 +130,8 @@ static void use_ticket(void)
 
 static void rest_a_while(void)
 {
-    const struct timespec pause = {.tv_nsec = job.pause_us * 1000L};
+    const struct timespec pause = {.tv_sec = job.pause_us / 1000000,
+                                   .tv_nsec = job.pause_us % 1000000 * 1000L};
 
     if (job.pause_us > 0) {
         nanosleep(&pause, NULL);

@@ -145,7 +145,7 @@ class Checkpoints:
 
     def it_may_be_killed_at_any_moment(self):
         """Also while it writes, or goes on from one: again and again."""
-        program = self.program("resumed", "-t", 5, "-i", 200, "-p", 1000)
+        program = self.program("resumed", "-t", 5, "-i", 600, "-p", 1000)
         right = self.result(self.expect(1, program))
         n_kills = 0
         self.run_until(2, program, every=1, at_least=1)

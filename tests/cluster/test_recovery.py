@@ -18,7 +18,7 @@ import time
 import jobs
 from test_checkpoints import Checkpoints
 
-THREADS, ITERATIONS = 5, 160
+THREADS, ITERATIONS = 5, 320
 TALK = ("-t", THREADS, "-i", ITERATIONS, "-p", 2000, "-o")
 LINE = re.compile(r"\bthread (\d+): iteration (\d+)$", re.M)
 BACK = re.compile(r"^teamster run: back to iteration (\d+) of (\d+), "
@@ -122,6 +122,26 @@ class Recovery(Checkpoints):
             job.fail(f"another result, or only {n_killed} killed", output)
         if "nothing was saved yet" not in output:
             self.expect_each_line_once(job, output)
+
+    def lines_of_just_before_the_loss_are_shown_once(self):
+        """Threads were far ahead of the newest checkpoint, and of what the launcher has heard
+        of them, and then checkpoints come quickly."""
+        program = self.program("resumed", *TALK)
+        right = self.right(program)
+        is_quick = os.path.join(self.root, "quick")
+        script = os.path.join(self.root, "program")
+        with open(script, "w", encoding="ascii") as file:
+            file.write(f"#!/bin/sh\n[ -e {is_quick} ] || "
+                       "export TEAMSTER_TEST_SLOW_FILES=0:300\n"
+                       f'exec {program[0]} "$@"\n')
+        os.chmod(script, 0o700)
+        job = self.start(3, (script, *program[1:]), *self.words(every=1))
+        self.await_generations(job, 1)
+        with open(is_quick, "w", encoding="ascii"):
+            pass
+        if not self.kill_node(job, 1):
+            job.fail("it has ended", job.kill_all())
+        self.expect_goes_on(job, right)
 
     def it_may_lose_a_node_while_files_are_written(self):
         """Threads have gone on: lines behind the cut of one that does not become whole come
@@ -255,7 +275,7 @@ class Recovery(Checkpoints):
 
     def what_was_asked_for_is_asked_for_again(self):
         """Who has asked for a checkpoint gets it after the loss."""
-        program = self.program("resumed", "-t", 3, "-i", 12, "-p", 1000000)
+        program = self.program("resumed", "-t", 3, "-i", 12, "-p", 300000)
         right = self.right(self.program("resumed", "-t", 3, "-i", 12))
         job = self.start(2, program, *self.words(every=100000))
         job.await_line("checkpoints go to")
