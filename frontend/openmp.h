@@ -79,6 +79,12 @@ struct member {
 /** Of the calling thread. */
 struct member *openmp_self(void);
 
+/** Which of its team's threads a member is: a region within a region has one. */
+static inline unsigned openmp_index(const struct member *member)
+{
+    return member->n > 1 ? member->number : 0;
+}
+
 /** Threads of a region that names no number; setting that. */
 unsigned openmp_wanted(void);
 void openmp_want(unsigned n);
@@ -121,6 +127,9 @@ void openmp_wait_for_events(void);
 /** Room for n threads, zeros. */
 void *openmp_reductions_room(const uintptr_t *data, unsigned n);
 size_t openmp_reductions_size(const uintptr_t *data, unsigned n);
+
+/** They have no room: the loop that they are of has no steps. */
+void openmp_reductions_without_room(uintptr_t *data);
 
 /** They are the caller's innermost, in this room. */
 void openmp_enter_reductions(uintptr_t *data, void *room, unsigned n);

@@ -32,10 +32,9 @@ static struct cancelled *of_team(struct member *member)
     return member->n > 1 ? &team.cancelled : &member->alone;
 }
 
-static bool is_cancelled(const struct member *member, int what)
+static bool is_cancelled(struct member *member, int what)
 {
-    const struct cancelled *cancelled =
-        member->n > 1 ? &team.cancelled : &member->alone;
+    const struct cancelled *cancelled = of_team(member);
 
     switch (what) {
     case REGION:

@@ -145,11 +145,6 @@ static struct block block_of_thread(unsigned long n_steps, unsigned n_threads,
                           each + (number < more)};
 }
 
-static unsigned own_index(const struct member *member)
-{
-    return member->n > 1 ? member->number : 0;
-}
-
 static int is_over(const struct share *share)
 {
     if (share->is_unsigned) {
@@ -176,7 +171,7 @@ static bool take_static(struct member *member, unsigned long *first,
                         unsigned long *end)
 {
     const struct share *share = member->share;
-    const unsigned long number = own_index(member);
+    const unsigned long number = openmp_index(member);
     const unsigned long all = steps_left(share);
     unsigned long from;
     unsigned long n;

@@ -24,13 +24,6 @@ enum {
 /** Of one variable. */
 enum { ADDRESS = 0, OFFSET = 1, WORDS = 3 };
 
-static unsigned own_index(void)
-{
-    const struct member *member = openmp_self();
-
-    return member->n > 1 ? member->number : 0;
-}
-
 size_t openmp_reductions_size(const uintptr_t *data, unsigned n)
 {
     return data[SIZE] * n;
@@ -45,6 +38,11 @@ void *openmp_reductions_room(const uintptr_t *data, unsigned n)
         front_fatal("OpenMP: no memory for reductions of tasks");
     }
     return memset(room, 0, size);
+}
+
+void openmp_reductions_without_room(uintptr_t *data)
+{
+    data[ROOM] = 0;
 }
 
 void openmp_enter_reductions(uintptr_t *data, void *room, unsigned n)
@@ -110,11 +108,13 @@ void GOMP_task_reduction_remap(size_t n, size_t n_originals,
 void GOMP_task_reduction_remap(size_t n, size_t n_originals,
                                uintptr_t *addresses)
 {
+    const unsigned index = openmp_index(openmp_self());
+
     for (size_t i = 0; i < n; i++) {
         const uintptr_t *data;
         const uintptr_t *variable = find_variable(addresses[i], &data);
 
-        addresses[i] = data[ROOM] + own_index() * data[SIZE] + variable[OFFSET];
+        addresses[i] = data[ROOM] + index * data[SIZE] + variable[OFFSET];
         if (i < n_originals) {
             addresses[n + i] = variable[ADDRESS];
         }

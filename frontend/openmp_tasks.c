@@ -232,12 +232,11 @@ static void end_loop(unsigned flags)
     }
 }
 
-// What is looked for afterwards is at a reduction's third word.
 static void skip_loop(const struct task_head *given, unsigned flags)
 {
     if ((flags & (TASKS_HAVE_NO_GROUP | TASKS_HAVE_REDUCTIONS)) ==
         TASKS_HAVE_REDUCTIONS) {
-        given->reductions[2] = 0;
+        openmp_reductions_without_room(given->reductions);
     }
 }
 
