@@ -367,10 +367,17 @@ void control_answer_askers(struct control *control, unsigned but_node,
 
 struct control_client *control_asker(struct control *control, unsigned node)
 {
+    return control_asker_until(control, node, UINT32_MAX);
+}
+
+struct control_client *control_asker_until(struct control *control,
+                                           unsigned node, uint32_t request)
+{
     for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         struct control_client *client = &control->clients[i];
 
-        if (client->fd >= 0 && client->has_asked && client->node == node) {
+        if (client->fd >= 0 && client->has_asked && client->node == node &&
+            client->request <= request) {
             return client;
         }
     }

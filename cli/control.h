@@ -129,4 +129,8 @@ void control_answer_askers(struct control *control, unsigned but_node,
 /** The client that waits for something about a node, NULL if nobody does. */
 struct control_client *control_asker(struct control *control, unsigned node);
 
+/** One whose request is this one, or one before. */
+struct control_client *control_asker_until(struct control *control,
+                                           unsigned node, uint32_t request);
+
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/vector.h"
 #include "job.h"
 #include "net/message.h"
@@ -194,37 +195,16 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
 
 // ---- what is wrong ----
 
-/** As a shell takes it for one word. @param[out] quoted  [size] */
-static void quote_word(const char *word, char *quoted, size_t size)
-{
-    size_t used = 1;
-
-    if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                          "0123456789.:_%@-")] == '\0') {
-        snprintf(quoted, size, "%s", word);
-        return;
-    }
-    quoted[0] = '\'';
-    for (; *word != '\0' && used + 6 < size; word++) {
-        if (*word == '\'') {
-            memcpy(quoted + used, "'\\''", 4);
-            used += 4;
-        } else {
-            quoted[used++] = *word;
-        }
-    }
-    memcpy(quoted + used, "'", 2);
-}
-
 void remote_explain_unreachable(const struct job *job,
                                 const struct remote_host *host, char *text,
                                 size_t size)
 {
     const char *ssh = job->plan->ssh;
     char why[300];
-    char name[600];
+    char bytes[600];
+    struct text name = {bytes, sizeof bytes, 0};
 
-    quote_word(host->name, name, sizeof name);
+    text_add_word(&name, host->name);
     snprintf(why, sizeof why, "%s", host->why);
     if (why[0] == '\0') {
         snprintf(why, sizeof why, "no answer within %.0f s",
@@ -232,7 +212,7 @@ void remote_explain_unreachable(const struct job *job,
     }
     snprintf(text, size,
              "cannot reach host %s: %s; try: %s %s%s teamster --version",
-             host->name, why, ssh, remote_host_option(ssh), name);
+             host->name, why, ssh, remote_host_option(ssh), bytes);
 }
 
 void remote_explain_not_started(const struct job *job,

@@ -93,20 +93,6 @@ void saving_ask_by_signal(struct job *job)
     }
 }
 
-/** Somebody who has asked for one, and is to be answered now. */
-static struct control_client *next_asker(struct job *job, uint32_t n_answered)
-{
-    for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-        struct control_client *client = &job->control.clients[i];
-
-        if (client->fd >= 0 && client->has_asked &&
-            client->node == SAVING_NODE && client->request <= n_answered) {
-            return client;
-        }
-    }
-    return NULL;
-}
-
 static void say(struct job *job, const struct wire_boot_saved *saved)
 {
     if (saved->why[0] == '\0') {
@@ -122,7 +108,8 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
 {
     struct control_client *client;
 
-    while ((client = next_asker(job, saved->n_answered)) != NULL) {
+    while ((client = control_asker_until(&job->control, SAVING_NODE,
+                                         saved->n_answered)) != NULL) {
         if (saved->why[0] == '\0') {
             control_answer(
                 client, 0,

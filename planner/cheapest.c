@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/vector.h"
 #include "planner/node_classes.h"
 #include "planner/what_if.h"
 
@@ -36,7 +37,7 @@ struct search {
     const struct wish *wish;
     struct node_classes classes;
     struct cheapest *advice;
-    unsigned capacity; ///< of advice->purchases
+    unsigned room; ///< of advice->purchases
 };
 
 // ---- trying ----
@@ -265,12 +266,7 @@ static void look_for(struct search *search, enum purchase_kind kind,
     if (amount <= 0) {
         return;
     }
-    if (advice->n == search->capacity) {
-        search->capacity = 2 * search->capacity + 8;
-        advice->purchases =
-            realloc(advice->purchases, search->capacity * sizeof *purchase);
-        ensure_memory(advice->purchases != NULL);
-    }
+    vector_reserve(advice->purchases, search->room, advice->n + 1);
     purchase = &advice->purchases[advice->n++];
     *purchase = (struct purchase){
         .kind = kind,

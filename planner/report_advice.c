@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/robust.h"
 #include "model/correct.h"
 #include "place/profile_fields.h"
 #include "planner/node_classes.h"
@@ -68,8 +68,7 @@ static struct errors errors_of(const struct report_advice *report)
             errors.worst = x;
         }
     }
-    qsort(sorted, n_nodes, sizeof *sorted, compare_doubles);
-    errors.median = sorted[(n_nodes - 1) / 2];
+    errors.median = robust_median(sorted, n_nodes);
     free(sorted);
     return errors;
 }
@@ -364,8 +363,7 @@ static void print_class_error(const struct node_classes *classes,
         }
     }
     if (n > 0) {
-        qsort(errors, n, sizeof *errors, compare_doubles);
-        fprintf(file, "%+9.1f %%", errors[(n - 1) / 2] * 100);
+        fprintf(file, "%+9.1f %%", robust_median(errors, n) * 100);
     } else {
         fprintf(file, "%11s", "-");
     }

@@ -576,26 +576,10 @@ void advice_make(const struct record *record,
 
 // ---- the command to copy ----
 
-/** A word as a shell reads it. */
 static void add_word(struct text *line, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./=,:+@%";
-
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
-        text_add(line, " %s", word);
-        return;
-    }
-    text_add(line, " '");
-    for (; *word != '\0'; word++) {
-        if (*word == '\'') {
-            text_add(line, "'\\''");
-        } else {
-            text_add(line, "%c", *word);
-        }
-    }
-    text_add(line, "'");
+    text_add(line, " ");
+    text_add_word(line, word);
 }
 
 /** The same option for the run to come. What says where threads go is left out; a report

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void text_add_list(struct text *text, const char *format, va_list arguments)
 {
@@ -20,4 +21,21 @@ void text_add(struct text *text, const char *format, ...)
     va_start(arguments, format);
     text_add_list(text, format, arguments);
     va_end(arguments);
+}
+
+void text_add_word(struct text *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./=,:+@%";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
+        text_add(text, "%s", word);
+        return;
+    }
+    text_add(text, "'");
+    for (; *word != '\0'; word++) {
+        text_add(text, *word == '\'' ? "'\\''" : "%c", *word);
+    }
+    text_add(text, "'");
 }

@@ -19,4 +19,7 @@ __attribute__((format(printf, 2, 0))) void text_add_list(struct text *text,
                                                          const char *format,
                                                          va_list arguments);
 
+/** Add a word as a shell reads it, in quotes if it needs them. */
+void text_add_word(struct text *text, const char *word);
+
 #endif

@@ -58,6 +58,11 @@ static int is_wanted(const struct node *node)
     return node->options.checkpoint.folder[0] != '\0';
 }
 
+static int is_asked(const struct checkpoint *checkpoint)
+{
+    return checkpoint->n_asked > checkpoint->n_told;
+}
+
 // ---- every node
 
 static tm_status receive_ask(struct node *node, node_id from,
@@ -127,10 +132,9 @@ static void give_up(struct node *node, const char *why)
     struct checkpoint *checkpoint = &node->checkpoint;
     uint64_t next_ns;
 
-    if (checkpoint->is_asked || checkpoint->is_answer) { // who asks says it
-        cut_marks_tell_saved(node, 0, 0, checkpoint->n_asked, why);
-        checkpoint->is_asked = 0;
-        checkpoint->is_answer = 0;
+    if (is_asked(checkpoint)) { // who asks says it
+        checkpoint->n_told = checkpoint->n_asked;
+        cut_marks_tell_saved(node, 0, 0, checkpoint->n_told, why);
     } else if (strcmp(why, checkpoint->told) != 0) { // it may stay so
         snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
         log_warning("no checkpoint: %s", why);
@@ -147,7 +151,7 @@ static void begin(struct node *node)
 
     checkpoint->cut++;
     gather(node,
-           node->options.checkpoint.iterations > 0 && !checkpoint->is_asked
+           node->options.checkpoint.iterations > 0 && !is_asked(checkpoint)
                ? checkpoint->iteration + node->options.checkpoint.iterations
                : 0);
 }
@@ -210,12 +214,9 @@ static void take_all(struct node *node)
         checkpoint->answers.n_ended +
         (checkpoint->restored != NULL ? checkpoint->restored->n_ended : 0);
     checkpoint->generation = checkpoint->next_generation++;
-    checkpoint->is_answer = checkpoint->is_asked; // C4
-    checkpoint->is_asked = 0;
-    checkpoint->n_answered = checkpoint->n_asked;
+    checkpoint->n_meant = checkpoint->n_asked; // C4
     checkpoint->n_taken = 0;
     checkpoint->n_written = 0;
-    checkpoint->is_confirming = 0;
     checkpoint->is_confirmed = 0;
     checkpoint->owned = (struct page_count){0};
     checkpoint->known = (struct page_count){0};
@@ -420,9 +421,7 @@ static tm_status receive_saved(struct node *node, node_id from,
     if (!saved->is_whole) {
         note_failure(checkpoint, from, message);
     }
-    if (++checkpoint->n_written == node->port.roster.n_live) {
-        checkpoint->step = CUT_CONFIRM;
-    }
+    checkpoint->n_written++;
     return TM_OK;
 }
 
@@ -435,26 +434,23 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    checkpoint->n_told = checkpoint->n_meant;
     cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended,
-                         checkpoint->is_answer ? checkpoint->n_answered : 0,
-                         "");
-    checkpoint->is_answer = 0;
+                         checkpoint->n_told, "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
               " threads, %" PRIu64 " bytes",
               checkpoint->generation, checkpoint->n_ended,
               checkpoint->manifest->n_threads,
               checkpoint_bytes(checkpoint->manifest));
     rest(node);
-    if (checkpoint->is_asked) { // meanwhile
+    if (is_asked(checkpoint)) { // meanwhile
         checkpoint->due_ns = 0;
     }
 }
 
 static void confirm(struct node *node)
 {
-    struct checkpoint *checkpoint = &node->checkpoint;
-
-    checkpoint->is_confirming = 1;
+    node->checkpoint.step = CUT_CONFIRM;
     if (files_confirm(node) != TM_OK) {
         give_up(node, "no kernel thread can be started");
     }
@@ -467,7 +463,6 @@ void checkpoint_ask(struct node *node)
     if (node->self != 0 || !is_wanted(node)) {
         return; // the launcher knows, and does not ask
     }
-    checkpoint->is_asked = 1;
     checkpoint->n_asked++;
     checkpoint->wanted_ns = clock_now_ns();
     if (checkpoint->step == CUT_IDLE) {
@@ -483,7 +478,7 @@ static void await_begin(struct node *node)
 {
     const struct checkpoint *checkpoint = &node->checkpoint;
 
-    if (checkpoint->is_asked &&
+    if (is_asked(checkpoint) &&
         clock_now_ns() - checkpoint->wanted_ns > GATHER_MAX_NS) {
         give_up(node, "there are no threads that main() waits for "
                       "(tm_thread_join)");
@@ -516,11 +511,14 @@ static int lead(struct node *node)
             await_threads(node);
         }
         return checkpoint->held_ns > 0;
+    case CUT_WRITE:
+        if (checkpoint->n_written == node->port.roster.n_live) {
+            confirm(node);
+        }
+        return 1;
     case CUT_CONFIRM:
         if (checkpoint->is_confirmed) {
             end_checkpoint(node);
-        } else if (!checkpoint->is_confirming) {
-            confirm(node);
         }
         return 1;
     default:

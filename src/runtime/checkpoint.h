@@ -65,11 +65,9 @@ struct checkpoint {
     // the root's
     enum cut_step step;
     uint64_t due_ns;
-    int is_asked;     ///< somebody wants one now
-    uint32_t n_asked; ///< how often the launcher has asked
-    uint32_t
-        n_answered; ///< of these, until which the one that is being written answers
-    int is_answer;      ///< it does
+    uint32_t n_asked;   ///< how often the launcher has asked for one ...
+    uint32_t n_told;    ///< ... and how many of these have been answered
+    uint32_t n_meant;   ///< that the one that is being written answers
     uint64_t wanted_ns; ///< since when
     uint64_t asked_ns;
     uint64_t held_ns; ///< since when some are held; 0: none, as far as is known
@@ -80,7 +78,6 @@ struct checkpoint {
     int was_quiet;
     unsigned n_taken;
     unsigned n_written;
-    int is_confirming;
     int is_confirmed;        ///< it is a checkpoint, or `why` says why not
     struct page_count owned; ///< pages written ...
     struct page_count known; ///< ... and those that there are

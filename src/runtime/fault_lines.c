@@ -4,16 +4,14 @@
 #include <stdlib.h>
 
 #include "base/ensure.h"
-
-#define FILLED_MOST (FAULT_LINES_MAX * 3 / 4)
+#include "base/map.h"
 
 struct fault_lines {
     struct fault_line others; ///< that have no place
+    struct map place;         ///< of an instruction, in `lines`
     unsigned n;
-    struct fault_line lines[FAULT_LINES_MAX]; ///< by hash; pc 0: free
+    struct fault_line lines[FAULT_LINES_MAX]; ///< [n]
 };
-
-_Static_assert((FAULT_LINES_MAX & (FAULT_LINES_MAX - 1)) == 0, "a power of 2");
 
 struct fault_lines *fault_lines_new(void)
 {
@@ -22,31 +20,25 @@ struct fault_lines *fault_lines_new(void)
 
 void fault_lines_free(struct fault_lines *lines)
 {
-    free(lines);
+    if (lines != NULL) {
+        map_release(&lines->place);
+        free(lines);
+    }
 }
 
 static struct fault_line *find_line(struct fault_lines *lines, uint64_t pc)
 {
-    uint64_t at = pc * 0x9e3779b97f4a7c15u >> 32;
+    const uint32_t place = map_find_index(&lines->place, pc);
 
-    if (pc == 0) {
+    if (place != MAP_NONE) {
+        return &lines->lines[place];
+    }
+    if (pc == 0 || lines->n == FAULT_LINES_MAX) {
         return &lines->others;
     }
-    for (;; at++) {
-        struct fault_line *line = &lines->lines[at & (FAULT_LINES_MAX - 1)];
-
-        if (line->pc == pc) {
-            return line;
-        }
-        if (line->pc == 0) {
-            if (lines->n == FILLED_MOST) {
-                return &lines->others;
-            }
-            lines->n++;
-            line->pc = pc;
-            return line;
-        }
-    }
+    map_add_index(&lines->place, pc, lines->n);
+    lines->lines[lines->n].pc = pc;
+    return &lines->lines[lines->n++];
 }
 
 struct fault_line *fault_lines_note(struct fault_lines *lines, uint64_t pc,
@@ -63,8 +55,7 @@ static void add_counts(struct fault_line *to, const struct fault_line *from)
 {
     to->reads += from->reads;
     to->writes += from->writes;
-    fault_line_waited(
-        to, atomic_load_explicit(&from->wait_ns, memory_order_relaxed));
+    fault_line_waited(to, fault_line_wait_ns(from));
 }
 
 void fault_lines_add(struct fault_lines *lines, const struct fault_line *line)
@@ -76,8 +67,8 @@ static int compare_lines(const void *left, const void *right)
 {
     const struct fault_line *a = left;
     const struct fault_line *b = right;
-    const uint64_t x = atomic_load_explicit(&a->wait_ns, memory_order_relaxed);
-    const uint64_t y = atomic_load_explicit(&b->wait_ns, memory_order_relaxed);
+    const uint64_t x = fault_line_wait_ns(a);
+    const uint64_t y = fault_line_wait_ns(b);
 
     if (x != y) {
         return x < y ? 1 : -1;
@@ -93,19 +84,16 @@ unsigned fault_lines_sorted(const struct fault_lines *lines,
 {
     struct fault_line *all = calloc(lines->n + 1u, sizeof *all);
     struct fault_line rest = {0};
-    unsigned n_all = 0;
     unsigned n_kept;
 
     ensure_memory(all != NULL);
-    for (unsigned i = 0; i < FAULT_LINES_MAX; i++) {
-        if (lines->lines[i].pc != 0) {
-            all[n_all++] = lines->lines[i];
-        }
+    for (unsigned i = 0; i < lines->n; i++) {
+        all[i] = lines->lines[i];
     }
-    qsort(all, n_all, sizeof *all, compare_lines);
+    qsort(all, lines->n, sizeof *all, compare_lines);
     add_counts(&rest, &lines->others);
-    n_kept = n_all < n ? n_all : n - 1;
-    for (unsigned i = 0; i < n_all; i++) {
+    n_kept = lines->n < n ? lines->n : n - 1;
+    for (unsigned i = 0; i < lines->n; i++) {
         if (i < n_kept) {
             sorted[i] = all[i];
         } else {

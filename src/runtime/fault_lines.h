@@ -11,7 +11,7 @@
  */
 
 enum {
-    FAULT_LINES_MAX = 1024, ///< instructions of a node, a power of 2
+    FAULT_LINES_MAX = 1024, ///< instructions of a node
     FAULT_LINES_TOLD =
         64, ///< of a node, to the root: those that waited longest
 };
@@ -37,6 +37,11 @@ struct fault_line *fault_lines_note(struct fault_lines *lines, uint64_t pc,
 static inline void fault_line_waited(struct fault_line *line, uint64_t ns)
 {
     atomic_fetch_add_explicit(&line->wait_ns, ns, memory_order_relaxed);
+}
+
+static inline uint64_t fault_line_wait_ns(const struct fault_line *line)
+{
+    return atomic_load_explicit(&line->wait_ns, memory_order_relaxed);
 }
 
 /** Add counts of other nodes. */

@@ -37,14 +37,13 @@ static void answer(struct node *node, node_id to, uint32_t token)
             : 0;
 
     for (unsigned i = 0; i < n; i++) {
-        wire_put_line_counts(
-            &writer, &(struct wire_line_counts){
-                         .pc = sorted[i].pc,
-                         .reads = sorted[i].reads,
-                         .writes = sorted[i].writes,
-                         .wait_ns = atomic_load_explicit(&sorted[i].wait_ns,
-                                                         memory_order_relaxed),
-                     });
+        wire_put_line_counts(&writer,
+                             &(struct wire_line_counts){
+                                 .pc = sorted[i].pc,
+                                 .reads = sorted[i].reads,
+                                 .writes = sorted[i].writes,
+                                 .wait_ns = fault_line_wait_ns(&sorted[i]),
+                             });
     }
     message.body_size = (uint32_t)(writer.at - body);
     port_send(&node->port, to, &message);
@@ -95,11 +94,6 @@ void findings_ask_lines(struct node *node, unsigned id,
     }
 }
 
-static uint64_t wait_of(const struct fault_line *line)
-{
-    return atomic_load_explicit(&line->wait_ns, memory_order_relaxed);
-}
-
 /** To the line of an instruction, which is a new one or one that is there. */
 static void add_line(struct findings *findings, const struct fault_line *line,
                      const char *where)
@@ -116,7 +110,7 @@ static void add_line(struct findings *findings, const struct fault_line *line,
     }
     found[i].reads += line->reads;
     found[i].writes += line->writes;
-    found[i].wait_s += (double)wait_of(line) * 1e-9;
+    found[i].wait_s += (double)fault_line_wait_ns(line) * 1e-9;
 }
 
 static int compare_waits(const void *left, const void *right)
@@ -140,7 +134,7 @@ void findings_name_lines(struct findings *findings)
     uint64_t little_ns;
 
     for (unsigned i = 0; i < n; i++) {
-        rest_ns += wait_of(&sorted[i]);
+        rest_ns += fault_line_wait_ns(&sorted[i]);
     }
     // To name one costs a process, so those that hardly matter are others.
     little_ns = rest_ns / LITTLE_PART;
@@ -151,7 +145,7 @@ void findings_name_lines(struct findings *findings)
             image_describe(sorted[i].pc, where, sizeof where);
         }
         add_line(findings, &sorted[i], where);
-        rest_ns -= wait_of(&sorted[i]);
+        rest_ns -= fault_line_wait_ns(&sorted[i]);
     }
     qsort(findings->lines, findings->n_lines, sizeof *findings->lines,
           compare_waits);
