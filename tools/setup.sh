@@ -11,7 +11,8 @@
 #   experiments  the papers' experiments, besides build
 #   fuzz    the fuzzers, besides check
 #   docs    the documentation site, besides build
-#   browser tests of the live page in a browser, and its charts, besides check
+#   browser tests of the live page in a browser, its charts and its metrics, besides
+#           check; Debian starts the prometheus that this installs, unless told not to
 #   deb     the Debian packages of Teamster, besides build
 #   lab     tests on several hosts made out of this one, besides check; Debian
 #           starts the sshd and the munged that this installs, unless told not to
@@ -76,6 +77,7 @@ deb mmdebstrap              a Debian to try them in
 browser chromium            looks at the live page
 browser chromium-driver     tells it what to do
 browser npm                 gets the charts of the page, and what tests it for all users
+browser prometheus          its promtool looks at /metrics
 lab iproute2                network cards of hosts
 lab openssh-client          reaches hosts
 lab openssh-server          of hosts
@@ -85,7 +87,7 @@ lab munge                   authenticates Slurm
 '
 
 usage() {
-    sed -n '4,20s/^# \{0,1\}//p' "$0"
+    sed -n '4,21s/^# \{0,1\}//p' "$0"
 }
 
 die() {

@@ -11,6 +11,7 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -157,12 +158,16 @@ class Tests:
                               text=True, timeout=jobs.DEADLINE_S,
                               env=jobs.environment(), check=False)
 
-    def begin(self, *options, n_nodes=3, iterations=1000000, variables=None):
-        """A job with a page. @return it, its page"""
+    def begin(self, *options, n_nodes=3, iterations=1000000, variables=None,
+              goes_on_until=None):
+        """A job with a page. @param goes_on_until: this file is there. @return it, its page"""
+        program = ("apps/jacobi", "--size", 200, "--threads", THREADS, "--iterations",
+                   iterations)
+        if goes_on_until:
+            program = ("tests/cluster/until", goes_on_until, THREADS)
         job = jobs.Job(self.teamster, (
             "-n", n_nodes, *(options or ("--web",)),
-            os.path.join(self.options.build, "apps/jacobi"), "--size", 200,
-            "--threads", THREADS, "--iterations", iterations), variables)
+            os.path.join(self.options.build, program[0]), *program[1:]), variables)
         if "--web" not in options and options:
             if not jobs.wait_until(lambda: str(job.process.pid) in
                                    self.call("ps").stdout):
@@ -240,25 +245,34 @@ class Tests:
 
     # ---- what is told
 
+    def end_file(self):
+        return os.path.join(self.folder, "end")
+
+    def end_soon(self):
+        pathlib.Path(self.end_file()).touch()
+
     def events_come_until_the_end(self):
-        job, page = self.begin(iterations=4000)
+        job, page = self.begin(goes_on_until=self.end_file())
         kinds, numbers, last = [], [], None
         for kind, data in page.events():
             kinds.append(kind)
             if kind == "message":
                 numbers.append(data["number"])
                 last = data["job"]
+            if len(numbers) == 2:
+                self.end_soon()
         if kinds[-1] != "end" or kinds.count("end") != 1 or len(numbers) < 2:
             job.fail(f"events are {kinds}")
         if not is_rising(numbers):
             job.fail(f"their numbers are {numbers}")
         here = sum(n for node in last["nodes"] for _, n in node["here"])
-        if last["exit_code"] != 0 or last["iterations"] < 4000 or here != 1:
+        if last["exit_code"] != 0 or last["iterations"] < 3 or here != 1:
             job.fail(f"the last one is {last}")
         job.expect_success()
 
     def the_last_numbers_are_those_of_stats(self):
-        job, page = self.begin("--web", "--stats", iterations=3000)
+        job, page = self.begin("--web", "--stats", goes_on_until=self.end_file())
+        self.end_soon()
         last = [data["job"] for kind, data in page.events() if kind == "message"][-1]
         stats = stats_in(job.expect_success())
         for node in last["nodes"]:
@@ -453,8 +467,9 @@ class Tests:
 
     def browser_numbers_are_those_of_stats(self):
         with browser.Browser() as window:
-            job, page = self.begin("--web", "--stats", iterations=20000)
+            job, page = self.begin("--web", "--stats", goes_on_until=self.end_file())
             self.open_page(window, page)
+            self.end_soon()
             stats = stats_in(job.expect_success())
             if not jobs.wait_until(lambda: "ended with exit code 0" in
                                    window.text("#state")):
