@@ -145,6 +145,15 @@ static void put_comparison(FILE *file, const void *comparison)
     page_write_comparison(file, comparison);
 }
 
+static void print_comparison(const struct comparison *comparison)
+{
+    char verdict[2048];
+
+    compare_print(stdout, comparison);
+    compare_say(comparison, verdict, sizeof verdict);
+    printf("\n%s\n", verdict);
+}
+
 static int answer(const struct request *request, const struct record *records)
 {
     struct comparison comparison;
@@ -158,7 +167,7 @@ static int answer(const struct request *request, const struct record *records)
     }
     compare_runs(&comparison, request->files[0], &records[0], request->files[1],
                  &records[1]);
-    compare_print(stdout, &comparison);
+    print_comparison(&comparison);
     return request->output == NULL
                ? 0
                : report_file_put(command, request->output, put_comparison,

@@ -42,13 +42,20 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
+// The program's signals are for the thread of its handlers; the runtime has some of its own. So
+// no call is interrupted by one.
+int front_found(int n)
+{
+    return n < 0 && errno == EINTR ? 0 : n;
+}
+
 void front_await(int fd, short events)
 {
     const int error = errno;
     struct pollfd entry = {.fd = fd, .events = events};
 
     if ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0) {
-        for (unsigned n = 0; poll(&entry, 1, 0) == 0; n++) {
+        for (unsigned n = 0; front_found(poll(&entry, 1, 0)) == 0; n++) {
             rest(n);
         }
     }
@@ -109,7 +116,7 @@ static long poll_fds(void *arguments)
     }
     memcpy(own, call->fds, size);
     for (unsigned n = 0; found == 0; n++) {
-        found = poll(own, call->n, 0);
+        found = front_found(poll(own, call->n, 0));
         if (found == 0 && call->ns >= 0 && now_ns() >= end_ns) {
             break;
         }
@@ -182,8 +189,8 @@ static long select_fds(void *arguments)
         struct timeval none = {0, 0};
 
         own = asked;
-        found = select(own.n, set_of(&own, 0), set_of(&own, 1), set_of(&own, 2),
-                       &none);
+        found = front_found(select(own.n, set_of(&own, 0), set_of(&own, 1),
+                                   set_of(&own, 2), &none));
         if (found != 0 || (asked.ns >= 0 && now_ns() >= end_ns)) {
             break;
         }

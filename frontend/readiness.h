@@ -16,6 +16,10 @@ void front_await_input(FILE *file);
  * socket, a terminal? */
 int front_is_slow(FILE *file);
 
+/** What poll(), select() or epoll_wait(), told not to wait, have found: nothing yet, if a signal
+ * came meanwhile. @param n  what they have returned; errno is theirs. @return the same, or 0 */
+int front_found(int n);
+
 /** @return bytes that can be read of a stream without asking the kernel */
 size_t front_buffered(const FILE *file);
 

@@ -455,7 +455,7 @@ static long do_epoll_wait(void *arguments)
         errno = ENOMEM;
         return -1;
     }
-    n = epoll_wait(call->fd, own, call->a, 0);
+    n = front_found(epoll_wait(call->fd, own, call->a, 0));
     if (n > 0) {
         memcpy(call->buffer, own, (size_t)n * sizeof *own);
     }

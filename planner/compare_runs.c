@@ -226,7 +226,6 @@ void compare_print(FILE *file, const struct comparison *comparison)
 {
     const struct side *a = &comparison->sides[0];
     const struct side *b = &comparison->sides[1];
-    char text[2048];
 
     fprintf(file, "A: %s: %s\nB: %s: %s\n\n", a->name, a->record->program,
             b->name, b->record->program);
@@ -250,6 +249,4 @@ void compare_print(FILE *file, const struct comparison *comparison)
     print_times(file, "      paging", a->parts.paging_s, b->parts.paging_s);
     print_times(file, "      waiting", a->parts.waiting_s, b->parts.waiting_s);
     print_efficiencies(file, comparison->sides);
-    compare_say(comparison, text, sizeof text);
-    fprintf(file, "\n%s\n", text);
 }

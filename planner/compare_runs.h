@@ -53,7 +53,7 @@ void compare_runs(struct comparison *comparison, const char *name_a,
 /** The verdict, in one sentence. @param[out] text  [size] */
 void compare_say(const struct comparison *comparison, char *text, size_t size);
 
-/** All of it, for people. */
+/** Its numbers as a table, for people. */
 void compare_print(FILE *file, const struct comparison *comparison);
 
 #endif

@@ -333,7 +333,7 @@ class CompareTest(ReportTest):
         self.assertEqual((code, errors), (0, ""))
         text = target.read_text(encoding="utf-8")
         xml.etree.ElementTree.fromstring(text)
-        self.assertIn("b.json is faster", text)
+        self.assertEqual(text.count("b.json is faster"), 1)
 
 
 class RefusalTest(ReportTest):
