@@ -17,8 +17,11 @@ help: ## print this
 	@echo "install takes PREFIX=$(PREFIX) and DESTDIR=$(DESTDIR)"
 	@echo "fuzz takes FUZZ_RUNS=$(FUZZ_RUNS), mutants MUTANTS='--only NAME'"
 
-check: setup-check ## install what is missing, build, run all tests
+check: setup-check ## install what is missing, build, run the tests
 	cmake --workflow --preset debug
+
+check-all: setup-check ## the same, also the long ones of tests/long.list
+	cmake --workflow --preset all
 
 demo: setup-build programs ## build, then see it at work, in a minute
 	build/release/cli/teamster demo
@@ -97,7 +100,7 @@ setup-browser: ## install Chromium and npm, for tests of the live page and its c
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
+.PHONY: help check check-all demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
         fuzz mutants release programs format lint docs install deb try-deb setup-build \
         setup-check setup-bench setup-experiments setup-fuzz setup-docs setup-deb setup-lab \
         setup-browser clean

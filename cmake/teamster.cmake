@@ -17,7 +17,7 @@
 #                                          how much of the machine it takes:
 #                                          WEIGHT 2, half of two processors, or
 #                                          1, it mostly waits. The presets run
-#                                          tests of weight 5 at a time. At its
+#                                          tests of weight 6 at a time. At its
 #                                          end a process with SHARED_PAGES is not
 #                                          searched for leaks: that reads all
 #                                          its memory, also pages that are not
@@ -142,6 +142,28 @@ function(tm_test_defaults)
         ENVIRONMENT_MODIFICATION
         "ASAN_OPTIONS=path_list_prepend:detect_leaks=${find_leaks};\
 ${TM_SANITIZER_ENVIRONMENT}")
+    foreach(name IN LISTS arg_UNPARSED_ARGUMENTS)
+        if(name IN_LIST TM_LONG_TESTS)
+            # When the folder has set its own labels.
+            cmake_language(EVAL CODE "cmake_language(DEFER CALL set_property
+                TEST [[${name}]] APPEND PROPERTY LABELS long)")
+            set_property(GLOBAL APPEND PROPERTY TM_LONG_FOUND ${name})
+        endif()
+    endforeach()
+endfunction()
+
+# Those that `make check` leaves out.
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/long.list TM_LONG_TESTS REGEX "^[^#]")
+
+# Once all tests have been added.
+function(tm_check_long_tests)
+    get_property(found GLOBAL PROPERTY TM_LONG_FOUND)
+    set(missing ${TM_LONG_TESTS})
+    list(REMOVE_ITEM missing ${found})
+    if(missing)
+        message(FATAL_ERROR "tests/long.list names tests that there are not: "
+                            "${missing}")
+    endif()
 endfunction()
 
 # The first race ends the process: a node that is not the root would pass

@@ -69,6 +69,7 @@ docs python3-sphinx     builds the site
 docs python3-myst-parser  reads its Markdown
 docs furo               how it looks
 docs mandoc             manual pages
+deb build-essential         what Debian expects to build with
 deb debhelper               builds packages
 deb dpkg-dev                the same
 deb fakeroot                the same
