@@ -17,7 +17,7 @@
 #                                          how much of the machine it takes:
 #                                          WEIGHT 2, half of two processors, or
 #                                          1, it mostly waits. The presets run
-#                                          tests of weight 6 at a time. At its
+#                                          tests of weight 5 at a time. At its
 #                                          end a process with SHARED_PAGES is not
 #                                          searched for leaks: that reads all
 #                                          its memory, also pages that are not
