@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // OpenMP's `cancel`, which does nothing unless OMP_CANCELLATION is true.
 #include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 
 enum { N = 4000, THREADS = 4 };
@@ -32,6 +33,10 @@ static void run_loop(void)
 #pragma omp atomic write
             found = i;
 #pragma omp cancel for
+        }
+        while (i > 7 && omp_get_cancellation()) { // until it is cancelled
+            sched_yield();
+#pragma omp cancellation point for
         }
     }
     printf("loop %d %d\n", found, all_done() < N);
