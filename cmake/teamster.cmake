@@ -154,6 +154,8 @@ endfunction()
 
 # Those that `make check` leaves out.
 file(STRINGS ${PROJECT_SOURCE_DIR}/tests/long.list TM_LONG_TESTS REGEX "^[^#]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             ${PROJECT_SOURCE_DIR}/tests/long.list)
 
 # Once all tests have been added.
 function(tm_check_long_tests)

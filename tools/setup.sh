@@ -88,7 +88,7 @@ lab munge                   authenticates Slurm
 '
 
 usage() {
-    sed -n '4,21s/^# \{0,1\}//p' "$0"
+    sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 }
 
 die() {

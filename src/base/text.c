@@ -35,7 +35,11 @@ void text_add_word(struct text *text, const char *word)
     }
     text_add(text, "'");
     for (; *word != '\0'; word++) {
-        text_add(text, *word == '\'' ? "'\\''" : "%c", *word);
+        if (*word == '\'') {
+            text_add(text, "'\\''");
+        } else {
+            text_add(text, "%c", *word);
+        }
     }
     text_add(text, "'");
 }
