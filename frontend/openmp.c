@@ -181,6 +181,13 @@ static struct member begin_member(const struct member *before,
                            .thread_limit = leader->thread_limit};
 }
 
+static void finish_tasks(void)
+{
+    if (openmp_finish_tasks != NULL) {
+        openmp_finish_tasks();
+    }
+}
+
 static void run_part(struct member *member, region *function, void *data)
 {
     const struct member before = *member;
@@ -193,7 +200,7 @@ static void run_part(struct member *member, region *function, void *data)
         openmp_enter_reductions(team.reductions, team.room, team.n);
     }
     function(data);
-    openmp_wait_for_events();
+    finish_tasks();
     *member = before;
 }
 
@@ -271,7 +278,7 @@ static void run_alone(region *function, void *data, const struct share *first,
         openmp_enter_first(first);
     }
     function(data);
-    openmp_wait_for_events();
+    finish_tasks();
     openmp_leave_shares(member);
     *member = before;
 }
@@ -295,6 +302,9 @@ static void run_team(region *function, void *data, unsigned n)
     team.data = data;
     team.leader = &leader;
     openmp_clear_cancelled();
+    if (openmp_begin_tasks != NULL) {
+        openmp_begin_tasks(n);
+    }
     FRONT_2(tm_barrier_init, &inner, n);
     front_lend_locals(&loan, team.data);
     meet(&docks[team.dock]);
@@ -360,7 +370,7 @@ bool openmp_meet(void)
 {
     struct member *member = self();
 
-    openmp_wait_for_events();
+    finish_tasks();
     member->n_barriers++;
     member->n_done = member->n_shares;
     if (openmp_can_cancel()) {

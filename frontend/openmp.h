@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /* What OpenMP's files share: regions (openmp.c), worksharing (openmp_loops.c), tasks
- * (openmp_tasks.c), their reductions (openmp_reductions.c), cancellation
- * (openmp_cancel.c), devices (openmp_device.c) and library calls (openmp_calls.c). All in
- * the program's context. */
+ * (openmp_tasks.c, openmp_queues.c, openmp_depend.c), their reductions
+ * (openmp_reductions.c), cancellation (openmp_cancel.c), devices (openmp_device.c) and
+ * library calls (openmp_calls.c). All in the program's context. */
 
 typedef void region(void *data);
 
@@ -45,6 +45,45 @@ struct cancelled {
     long construct; ///< barriers before the end of the one; 0: none
 };
 
+/** A task, or what a thread runs of a region itself, or a group of tasks: a task's children
+ * are those that it makes while it is in no group, a group's those that are made in it. */
+struct task {
+    struct task *parent; ///< NULL: what a thread runs itself
+    unsigned depth;      ///< how many are above it
+    unsigned home;       ///< who runs the parent, and has made this one
+    bool is_group;
+    bool is_cancelled; ///< a group; of openmp_cancel.c's mutex
+    bool is_final;
+    bool is_copied; ///< what it is given, by a function of the program's
+    bool is_large;  ///< its block is of no queue's
+    region *function;
+    void *data;
+    uintptr_t *reductions; ///< the innermost, where it was made
+
+    // Of who runs it.
+    bool has_children; ///< or has had some since it last waited for them
+
+    // Of the mutex of who runs it.
+    unsigned n_children; ///< that have not ended
+    bool is_waiting;     ///< for them
+    struct openmp_event *events;
+    struct task *latest;   ///< of its children that others may wait for
+    unsigned n_dependents; ///< how many these are
+
+    // Of the mutex of the queue that it is in.
+    struct task *older;
+    struct task *newer;
+
+    // Of the mutex of its home: openmp_depend.c.
+    struct dependence *dependences;
+    unsigned n_dependences;
+    unsigned n_awaited; ///< dependences on earlier ones that have not ended
+    bool is_at_once;    ///< its maker waits for these
+    struct edge *successors;
+    struct task *earlier;
+    struct task *later;
+};
+
 /** What a thread knows of itself and its team; shared. */
 struct member {
     unsigned number;
@@ -61,11 +100,9 @@ struct member {
     uintptr_t *reductions; ///< the innermost; openmp_reductions.c
     long n_barriers;       ///< of the region that it has passed
     struct cancelled alone;
-    unsigned n_groups; ///< of tasks that it is in
-    unsigned cancelled_group;
-    int is_final; ///< a task
-    struct openmp_event *events;
-    unsigned n_teams; ///< of a league; 0: there is none
+    struct task *task; ///< that it runs; NULL: it has not asked yet
+    struct task base;  ///< what it runs itself, if it has no team
+    unsigned n_teams;  ///< of a league; 0: there is none
     unsigned team_number;
     unsigned thread_limit; ///< of it; 0: none is named
 };
@@ -119,8 +156,19 @@ void openmp_leave_shares(struct member *member);
 
 // ---- openmp_tasks.c
 
-/** Wait for tasks of the caller's that end by an event. */
-void openmp_wait_for_events(void);
+/* What a program without tasks has not, and does not pay for: NULL then. */
+
+/** A region of n threads begins; by its first one, alone. */
+void openmp_begin_tasks(unsigned n) __attribute__((weak));
+
+/** A barrier, or the end of a region: run tasks until all of the team have ended. */
+void openmp_finish_tasks(void) __attribute__((weak));
+
+/** Wait for the caller's children that it would have to wait for if it were a task. */
+void openmp_wait_for_depend(void **depend) __attribute__((weak));
+
+/** The region is cancelled: who sleeps looks again. */
+void openmp_wake_all(void) __attribute__((weak));
 
 // ---- openmp_reductions.c
 
@@ -158,5 +206,8 @@ bool openmp_meet_or_leave(const struct member *member);
 
 /** Is the caller not to begin another task? */
 bool openmp_is_task_cancelled(void);
+
+/** Has the caller's region been cancelled? */
+bool openmp_is_region_cancelled(void);
 
 #endif

@@ -84,6 +84,13 @@ static int ancestor(int level)
     return is_team(member, level) ? (int)member->number : 0;
 }
 
+static int is_in_final(void)
+{
+    const struct task *task = openmp_self()->task;
+
+    return task != NULL && task->is_final;
+}
+
 static int thread_limit(void)
 {
     const unsigned limit = openmp_self()->thread_limit;
@@ -125,7 +132,7 @@ ANSWER(int, omp_get_team_num, (int)openmp_self()->team_number)
 ANSWER(int, omp_get_max_teams, (int)openmp_teams(0))
 ANSWER(int, omp_get_teams_thread_limit, (int)openmp_teams_limit())
 ANSWER(int, omp_get_max_task_priority, 0)
-ANSWER(int, omp_in_final, openmp_self()->is_final)
+ANSWER(int, omp_in_final, is_in_final())
 ANSWER(double, omp_get_wtick, 1e-9)
 ANSWER(double, omp_get_wtime, read_clock())
 ANSWER_OF(omp_get_team_size, team_size(asked))

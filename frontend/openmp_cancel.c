@@ -5,7 +5,8 @@
 // A loop or sections that are cancelled end with a barrier, which all threads reach: what was
 // cancelled is told by how many barriers they had passed, and so is never taken back. A
 // region is cancelled until the next one; its barriers are left at once then, so they are
-// gates of their own, here. A group of tasks is the business of the thread that runs them.
+// gates of their own, here. A group of tasks that is cancelled begins no more of them, nor do
+// groups within it.
 #include "openmp.h"
 
 #include <string.h>
@@ -32,6 +33,33 @@ static struct cancelled *of_team(struct member *member)
     return member->n > 1 ? &team.cancelled : &member->alone;
 }
 
+static struct task *innermost_group(struct task *task)
+{
+    while (task != NULL && !task->is_group) {
+        task = task->parent;
+    }
+    return task;
+}
+
+static bool is_group_cancelled(struct task *task)
+{
+    struct task *group = innermost_group(task);
+
+    while (group != NULL && !group->is_cancelled) {
+        group = innermost_group(group->parent);
+    }
+    return group != NULL;
+}
+
+static void cancel_group(struct task *task)
+{
+    struct task *group = innermost_group(task);
+
+    if (group != NULL) {
+        group->is_cancelled = true;
+    }
+}
+
 static bool is_cancelled(struct member *member, int what)
 {
     const struct cancelled *cancelled = of_team(member);
@@ -40,7 +68,7 @@ static bool is_cancelled(struct member *member, int what)
     case REGION:
         return cancelled->is_region;
     case GROUP:
-        return member->cancelled_group > 0;
+        return is_group_cancelled(member->task);
     default:
         return cancelled->construct == member->n_barriers + 1;
     }
@@ -52,11 +80,12 @@ static void cancel_it(struct member *member, int what)
     case REGION:
         of_team(member)->is_region = 1;
         FRONT_1(tm_cond_broadcast, &gate);
+        if (openmp_wake_all != NULL) {
+            openmp_wake_all();
+        }
         break;
     case GROUP:
-        if (member->cancelled_group == 0) {
-            member->cancelled_group = member->n_groups;
-        }
+        cancel_group(member->task);
         break;
     default:
         of_team(member)->construct = member->n_barriers + 1;
@@ -86,6 +115,11 @@ bool GOMP_cancel(int what, bool is_wanted)
         front_unlock(&mutex);
     }
     return GOMP_cancellation_point(what);
+}
+
+bool openmp_is_region_cancelled(void)
+{
+    return GOMP_cancellation_point(REGION);
 }
 
 bool openmp_is_task_cancelled(void)

@@ -108,6 +108,13 @@ static void free_own(size_t n, void **addresses, const unsigned short *kinds)
     }
 }
 
+static void wait_for_depend(void **depend)
+{
+    if (depend != NULL && openmp_wait_for_depend != NULL) {
+        openmp_wait_for_depend(depend);
+    }
+}
+
 void GOMP_target_ext(int device, region *function, size_t n, void **addresses,
                      size_t *sizes, unsigned short *kinds, unsigned flags,
                      void **depend, void **arguments);
@@ -118,9 +125,7 @@ void GOMP_target_ext(int device, region *function, size_t n, void **addresses,
     (void)device;
     (void)flags;
     (void)arguments;
-    if (depend != NULL) {
-        openmp_wait_for_events();
-    }
+    wait_for_depend(depend);
     copy_own(n, addresses, sizes, kinds);
     run_on_host(function, addresses);
     free_own(n, addresses, kinds);
@@ -149,9 +154,7 @@ NOTHING(GOMP_target_end_data)
     {                                                                          \
         (void)flags;                                                           \
         GOMP_target_data_ext(device, n, addresses, sizes, kinds);              \
-        if (depend != NULL) {                                                  \
-            openmp_wait_for_events();                                          \
-        }                                                                      \
+        wait_for_depend(depend);                                               \
     }
 
 MOVE(GOMP_target_update_ext)

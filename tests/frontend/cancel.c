@@ -132,6 +132,62 @@ static void run_group(void)
     printf("group %d %d\n", n, n_others);
 }
 
+// Tasks that are made in a cancelled group, and those of groups within it, do not begin.
+static void run_late_tasks(void)
+{
+    int n = 0;
+    int n_after = 0;
+
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp taskgroup
+        {
+#pragma omp task
+            {
+#pragma omp cancel taskgroup
+            }
+#pragma omp taskwait
+            for (int i = 0; i < 20; i++) {
+#pragma omp task shared(n)
+#pragma omp critical
+                n++;
+            }
+        }
+        for (int i = 0; i < 20; i++) {
+#pragma omp task shared(n_after)
+#pragma omp critical
+            n_after++;
+        }
+    }
+    printf("late %d %d\n", n, n_after);
+}
+
+// A region is left while its tasks are under way.
+static void run_left_tasks(void)
+{
+    int n = 0;
+    int n_other = 0;
+
+#pragma omp parallel
+    {
+        for (int i = 0; i < 40; i++) {
+#pragma omp task shared(n)
+#pragma omp critical
+            n++;
+        }
+#pragma omp cancel parallel if (omp_get_thread_num() == 1)
+#pragma omp barrier
+    }
+#pragma omp parallel
+    {
+#pragma omp task shared(n_other)
+#pragma omp critical
+        n_other++;
+    }
+    printf("left %d %d\n", n <= 40 * THREADS, n_other);
+}
+
 int main(void)
 {
     omp_set_num_threads(THREADS);
@@ -140,6 +196,8 @@ int main(void)
     run_sections();
     run_region();
     run_group();
+    run_late_tasks();
+    run_left_tasks();
 #pragma omp parallel num_threads(1)
     {
         found = 3;
