@@ -227,6 +227,9 @@ static void add_front_end(const struct cc_driver *driver, struct words *command)
 
     snprintf(text, sizeof text, "-Wl,-T,%s/shared.ld", driver->folder);
     words_add(command, text);
+    snprintf(text, sizeof text, "-Wl,--version-script=%s/hidden.map",
+             driver->folder);
+    words_add(command, text);
     words_add(command, "-Wl,-u,main,-u,tmf_main,-u,_Znwm,-u,fwrite,-z,now");
     snprintf(text, sizeof text, "%s/libteamster_front.a", driver->folder);
     words_add(command, text);

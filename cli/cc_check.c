@@ -8,7 +8,7 @@
 //   archive without any, of the system          nothing: a library of others
 //   archive without any, of other folders,
 //     with variables or calls of threads        a warning: they are each node's own
-//   call that cannot be had                     refused, if no file defines the function
+//   call that cannot be had, or of Teamster's   refused, if no file defines the function
 //
 // Archives are given by path or by -l, along the folders of -L; those that only the compiler
 // finds are the system's.
@@ -234,16 +234,22 @@ static int is_defined(const struct cc_check *check, const char *name)
     return 0;
 }
 
+static const char *reason(const char *name)
+{
+    return begins_with(name, "tm_") || begins_with(name, "teamster_")
+               ? "which is for programs of the plain compiler and -lteamster"
+               : "which cannot be had on several nodes";
+}
+
 int cc_end_check(struct cc_check *check)
 {
     for (size_t i = 0; i + 1 < check->wanted.n; i += 2) {
         const char *name = check->wanted.word[i + 1];
 
         if (!is_defined(check, name)) {
-            fprintf(stderr,
-                    "teamster: %s calls %s(), which cannot be had on several "
-                    "nodes\n",
-                    check->wanted.word[i], name + strlen(CC_REFUSED));
+            name += strlen(CC_REFUSED);
+            fprintf(stderr, "teamster: %s calls %s(), %s\n",
+                    check->wanted.word[i], name, reason(name));
             check->exit_code = 1;
         }
     }

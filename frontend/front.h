@@ -185,6 +185,9 @@ void front_end_text(const char *own, const char *lent);
 /** Has main() ended by pthread_exit()? As far as this node has heard. */
 int front_main_is_gone(void);
 
+/** main() begins; by its thread, in the program's context. NULL: the program has no OpenMP. */
+void front_openmp_begin(void) __attribute__((weak));
+
 /** End the calling thread; keys' destructors have run. On its private stack. */
 _Noreturn void front_thread_exit(struct front_thread *thread, void *result);
 

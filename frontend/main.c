@@ -177,6 +177,9 @@ void front_main_gone(void)
 static void *run_main(void *nothing)
 {
     (void)nothing;
+    if (front_openmp_begin != NULL) {
+        front_openmp_begin();
+    }
     for (constructor **next = tmf_constructors_start;
          next < tmf_constructors_end; next++) {
         (*next)(program.argc, program.argv, environ);

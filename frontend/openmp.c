@@ -11,7 +11,6 @@
 
 #include "front.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,21 +26,14 @@ static TM_SHARED struct {
     unsigned n;         // that take part in the region
     unsigned n_pool;    // threads that there are; 0: not yet
     unsigned dock;      // where they wait
-    unsigned wanted;    // omp_set_num_threads(); 0: nothing was said
     struct share first; // of GOMP_parallel_loop_*()
     const struct member *leader;
     uintptr_t *reductions;
-    void *room;         // of theirs
-    enum schedule kind; // OMP_SCHEDULE
-    unsigned long chunk;
-    size_t stack_size; // OMP_STACKSIZE; 0: the default
-    int can_cancel;    // OMP_CANCELLATION
-    int has_settings;
+    void *room; // of theirs
 } team;
 
 static tm_mutex critical_mutex;
 static tm_mutex atomic_mutex;
-static tm_mutex team_mutex;
 static tm_mutex pool_mutex; // whose region the team runs
 static tm_barrier docks[2];
 static tm_barrier inner;
@@ -78,96 +70,6 @@ struct member *openmp_self(void)
 static struct member *self(void)
 {
     return openmp_self();
-}
-
-static void read_schedule(void)
-{
-    const char *text = getenv("OMP_SCHEDULE");
-    const char *comma = text == NULL ? NULL : strchr(text, ',');
-    const char *kind = text == NULL ? "dynamic" : text;
-
-    kind = strncmp(kind, "nonmonotonic:", 13) == 0 ? kind + 13 : kind;
-    kind = strncmp(kind, "monotonic:", 10) == 0 ? kind + 10 : kind;
-    team.kind = strncasecmp(kind, "static", 6) == 0   ? STATIC
-                : strncasecmp(kind, "guided", 6) == 0 ? GUIDED
-                : strncasecmp(kind, "auto", 4) == 0   ? STATIC
-                                                      : DYNAMIC;
-    team.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
-}
-
-// In KiB, if nothing else is said.
-static void read_stack_size(void)
-{
-    static const char units[] = "bkmg";
-    const char *text = getenv("OMP_STACKSIZE");
-    const char *unit = &units[1];
-    unsigned long size;
-    char *end;
-
-    if (text == NULL) {
-        return;
-    }
-    size = strtoul(text, &end, 10);
-    end += strspn(end, " ");
-    if (*end != '\0' && strchr(units, tolower(*end)) != NULL) {
-        unit = strchr(units, tolower(*end));
-    }
-    team.stack_size = size << 10 * (unit - units);
-}
-
-static long read_settings(void)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    const char *cancellation = getenv("OMP_CANCELLATION");
-
-    (void)!tm_mutex_lock(&team_mutex);
-    if (!team.has_settings) {
-        read_schedule();
-        read_stack_size();
-        team.can_cancel =
-            cancellation != NULL && strcasecmp(cancellation, "true") == 0;
-        if (text != NULL && atoi(text) > 0 && team.wanted == 0) {
-            team.wanted = (unsigned)atoi(text);
-        }
-        team.has_settings = 1;
-    }
-    (void)!tm_mutex_unlock(&team_mutex);
-    return 0;
-}
-
-int openmp_can_cancel(void)
-{
-    if (!team.has_settings) {
-        FRONT_1(read_settings, 0);
-    }
-    return team.can_cancel;
-}
-
-unsigned openmp_wanted(void)
-{
-    FRONT_1(read_settings, 0);
-    return team.wanted > 0 ? team.wanted
-                           : (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-void openmp_want(unsigned n)
-{
-    FRONT_1(read_settings, 0);
-    team.wanted = n > 0 ? n : team.wanted;
-}
-
-void openmp_set_schedule(enum schedule kind, unsigned long chunk)
-{
-    FRONT_1(read_settings, 0);
-    team.kind = kind == AUTO ? STATIC : kind;
-    team.chunk = chunk;
-}
-
-enum schedule openmp_schedule(unsigned long *chunk)
-{
-    FRONT_1(read_settings, 0);
-    *chunk = team.chunk;
-    return team.kind;
 }
 
 // In a region, of a league's team or of none.
@@ -230,8 +132,8 @@ static void create_worker(unsigned number)
     pthread_t thread;
 
     pthread_attr_init(&attr);
-    if (team.stack_size > 0) {
-        (void)!pthread_attr_setstacksize(&attr, team.stack_size);
+    if (openmp_stack_size() > 0) {
+        (void)!pthread_attr_setstacksize(&attr, openmp_stack_size());
     }
     if (tmf_pthread_create(&thread, &attr, work, (void *)(long)number) != 0) {
         front_fatal("OpenMP: no thread is left");
@@ -247,7 +149,6 @@ static void widen_pool(unsigned n)
     if (n <= team.n_pool) {
         return;
     }
-    FRONT_1(read_settings, 0);
     FRONT_2(tm_barrier_init, &docks[1 - before], n);
     team.dock = 1 - before;
     if (team.n_pool > 1) {

@@ -9,7 +9,7 @@
 /* What OpenMP's files share: regions (openmp.c), worksharing (openmp_loops.c), tasks
  * (openmp_tasks.c, openmp_queues.c, openmp_depend.c), their reductions
  * (openmp_reductions.c), cancellation (openmp_cancel.c), devices (openmp_device.c) and
- * library calls (openmp_calls.c). All in the program's context. */
+ * library calls (openmp_calls.c, openmp_environment.c). All in the program's context. */
 
 typedef void region(void *data);
 
@@ -122,17 +122,6 @@ static inline unsigned openmp_index(const struct member *member)
     return member->n > 1 ? member->number : 0;
 }
 
-/** Threads of a region that names no number; setting that. */
-unsigned openmp_wanted(void);
-void openmp_want(unsigned n);
-
-/** schedule(runtime). @param chunk  0: none is named */
-void openmp_set_schedule(enum schedule kind, unsigned long chunk);
-enum schedule openmp_schedule(unsigned long *chunk);
-
-/** OMP_CANCELLATION. */
-int openmp_can_cancel(void);
-
 /** Run a region.
  * @param n  threads; 0: as many as are wanted
  * @param first  the loop that it begins with, or NULL
@@ -153,6 +142,22 @@ bool openmp_barrier(void);
 void openmp_clear_shares(void);
 void openmp_enter_first(const struct share *settings);
 void openmp_leave_shares(struct member *member);
+
+// ---- openmp_environment.c
+
+/** Threads of a region that names no number; setting that. */
+unsigned openmp_wanted(void);
+void openmp_want(unsigned n);
+
+/** schedule(runtime). @param chunk  0: none is named */
+void openmp_set_schedule(enum schedule kind, unsigned long chunk);
+enum schedule openmp_schedule(unsigned long *chunk);
+
+/** OMP_STACKSIZE, in bytes; 0: none is named. */
+size_t openmp_stack_size(void);
+
+/** OMP_CANCELLATION. */
+int openmp_can_cancel(void);
 
 // ---- openmp_tasks.c
 

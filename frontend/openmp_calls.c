@@ -153,6 +153,13 @@ void omp_get_place_proc_ids_(const int *place, int *numbers)
     omp_get_place_proc_ids(*place, numbers);
 }
 
+void omp_get_place_proc_ids_8_(const int64_t *place, int64_t *numbers);
+void omp_get_place_proc_ids_8_(const int64_t *place, int64_t *numbers)
+{
+    (void)place;
+    (void)numbers;
+}
+
 void omp_get_partition_place_nums(int *numbers);
 void omp_get_partition_place_nums(int *numbers)
 {
@@ -160,6 +167,8 @@ void omp_get_partition_place_nums(int *numbers)
 }
 
 void omp_get_partition_place_nums_(int *numbers)
+    __attribute__((alias("omp_get_partition_place_nums")));
+void omp_get_partition_place_nums_8_(int *numbers)
     __attribute__((alias("omp_get_partition_place_nums")));
 
 // ---- settings

@@ -5,7 +5,7 @@ cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes
 protocol, the other fault source, little memory, and threads that move.
 
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
-    test_unchanged.py --build DIR overflow
+    test_unchanged.py --build DIR overflow | settings
     test_unchanged.py --build DIR driver
     test_unchanged.py --build DIR places
 """
@@ -20,8 +20,8 @@ import sys
 import tempfile
 
 OPENMP = ("across", "ahead", "cancel", "clauses", "copies", "depends", "device", "events",
-          "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "stacks",
-          "tasks", "teams")
+          "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "settings",
+          "stacks", "tasks", "teams")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))
@@ -121,6 +121,21 @@ class Tests:
                               f"--- it printed\n{done.stdout}--- not\n"
                               f"{wanted[1]}--- and said\n{done.stderr}")
 
+    def settings(self):
+        """OMP_DISPLAY_ENV and omp_display_env() say what the compiler's library says."""
+        os.environ.update(OMP_DISPLAY_ENV="TRUE", OMP_NUM_THREADS="5",
+                          OMP_SCHEDULE="guided,4", OMP_CANCELLATION="true")
+        self.compile("settings")
+        native = self.run(self.path("native"))
+        done = self.run(self.teamster, "run", "-n", "2", self.path("unchanged"))
+        wanted = native.stderr.replace("  [host] ", "  ")
+        shown = [line for line in done.stderr.splitlines() if " = " in line]
+        if len(shown) != 40 or done.stdout != native.stdout:
+            raise Failure(f"it showed {done.stderr}and printed {done.stdout}")
+        for line in shown:
+            if wanted.count(line) != shown.count(line):
+                raise Failure(f"it showed{line}, the compiler's library {wanted}")
+
     def overflow(self):
         """A stack that is too small is an error that is told, not memory of others."""
         self.compile("stacks")
@@ -178,7 +193,8 @@ class Tests:
         done = self.run(self.path("at_exit"))
         if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
             raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
-        for name in ("sem_open", "pthread_sigqueue", "omp_display_affinity"):
+        for name in ("sem_open", "pthread_sigqueue", "omp_display_affinity",
+                     "tm_barrier_wait"):
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(f"call.c calls {name}()", "-w", "call.c")
 
@@ -328,7 +344,7 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("program", "overflow", "driver", "places"))
+    parser.add_argument("test", choices=("program", "overflow", "settings", "driver", "places"))
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
