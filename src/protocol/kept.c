@@ -110,7 +110,9 @@ static struct kept_diff *copy_of(node_id writer, uint64_t stamp,
     ensure_memory(copy != NULL);
     *copy = (struct kept_diff){
         .stamp = stamp, .writer = writer, .size = (uint16_t)size};
-    memcpy(copy->bytes, diff, size);
+    if (size > 0) {
+        memcpy(copy->bytes, diff, size);
+    }
     return copy;
 }
 

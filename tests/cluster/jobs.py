@@ -16,6 +16,7 @@ DEADLINE_S = 60 * SLOWDOWN  # what is never reached if all is well
 PATIENCE = 10  # so many of them, if it goes on
 PROGRESS = re.compile(rb"node (\d+): (\d+) barriers passed")
 LEFTOVER_S = 10 * SLOWDOWN  # what is promised
+ERROR = re.compile(r"runtime error: |ERROR: |WARNING: ThreadSanitizer|[Aa]ssertion")
 N_LAST_LINES = 6
 CONFIGURATION = 78
 
@@ -67,15 +68,21 @@ def parent_of(pid):
     return int(fields[1]) if fields else 0
 
 
+def short(lines):
+    """The last ones, and behind which error these stand."""
+    errors = [line for line in lines[:-N_LAST_LINES] if ERROR.search(line)]
+    return errors[:1] + lines[-N_LAST_LINES:]
+
+
 def last_lines(text):
-    """The last lines of each node and of the launcher."""
+    """The last lines of each node and of the launcher, and the first error's."""
     nodes = {}
     for line in text.splitlines():
         match = re.match(r"\[(\d+)\]|teamster: n(\d+):", line)
         node = (match.group(1) or match.group(2)) if match else "launcher"
         nodes.setdefault(node, []).append(line)
     return "\n".join(line for node in sorted(nodes)
-                     for line in nodes[node][-N_LAST_LINES:])
+                     for line in short(nodes[node]))
 
 
 def run_test(name, test):

@@ -8,7 +8,8 @@ Parts: conformance, all variants of the simulated world; units, random tests of
 single layers; programs, random ones in random surroundings; audit, programs whose
 reads are judged; litmus; apps, applications against their checksums; members, nodes
 that come and go; failures, nodes and launchers that are killed; ports, what ports of
-POSIX programs call, and programs that migrate and that race.
+POSIX programs call, and programs that migrate and that race; unchanged, programs
+that were not written for Teamster.
 
 Each gets its part of the time, in each of the builds (one with a sanitizer among
 them, if one likes). Every command is printed when it begins. A failure is told at
@@ -158,6 +159,14 @@ def draw_port(dice, build):
                             draw_seed(dice))
 
 
+def draw_unchanged(dice, build):
+    front = os.path.join(build.folder, "libexec", "teamster", "symbols")
+    if not os.path.exists(front):
+        raise Absent(front)
+    return [], build.script("../frontend/test_unchanged.py", "random", "--seeds",
+                            draw_seed(dice))
+
+
 PARTS = {  # how a command is drawn, and its part of the time
     "conformance": (draw_conformance, 6),
     "programs": (draw_program, 6),
@@ -168,6 +177,7 @@ PARTS = {  # how a command is drawn, and its part of the time
     "ports": (draw_port, 1),
     "failures": (draw_failure, 1),
     "units": (draw_unit, 1),
+    "unchanged": (draw_unchanged, 2),
 }
 
 

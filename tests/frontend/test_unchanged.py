@@ -5,13 +5,14 @@ cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes
 protocol, the other fault source, little memory, and threads that move.
 
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
-    test_unchanged.py --build DIR overflow | settings
-    test_unchanged.py --build DIR driver
-    test_unchanged.py --build DIR places
+    test_unchanged.py --build DIR overflow | settings | readme
+    test_unchanged.py --build DIR driver | places
+    test_unchanged.py --build DIR random --seeds N[,N]...   for soak.py: a program, ten ways
 """
 import argparse
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -36,12 +37,25 @@ WAYS = [[], ["-n", "1"], ["-n", "2"], ["-n", "3"], ["-n", "4"],
         ["-n", "3", "--memory=2M"],
         ["-n", "2", "-w", "3"],
         ["-n", "3", "-w", "1", "--shuffle=7", "--policy=none"]]
+N_RANDOM = 10
 # Where a fault was seen: half of such runs showed it.
 MORE_WAYS = {"heap": [["-n", "3", "-w", "2", "--fault-source=mprotect"]] * 5}
 
 
 class Failure(Exception):
     pass
+
+
+def draw_way(dice):
+    way = ["-n", str(dice.randint(1, 4))]
+    for odds, word in ((0.6, "--protocol=" + dice.choice(PROTOCOLS)),
+                       (0.4, "--fault-source=mprotect"), (0.25, "--memory=2M"),
+                       (0.6, f"--workers={dice.randint(1, 3)}"),
+                       (0.3, f"--shuffle={dice.randint(1, 99)}"),
+                       (0.3, "--policy=" + dice.choice(("none", "cpu")))):
+        if dice.random() < odds:
+            way.append(word)
+    return way
 
 
 class Tests:
@@ -110,9 +124,13 @@ class Tests:
     def program(self, name, *more):
         self.compile(name)
         os.environ.update(word.split("=", 1) for word in more if "=" in word)
-        arguments = self.arguments(name) + [word for word in more if "=" not in word]
+        self.run_ways(name, WAYS + MORE_WAYS.get(name, []),
+                      [word for word in more if "=" not in word])
+
+    def run_ways(self, name, ways, more=()):
+        arguments = [*self.arguments(name), *more]
         wanted = self.wanted(name, arguments)
-        for way in WAYS + MORE_WAYS.get(name, []):
+        for way in ways:
             started = [self.teamster, "run", *way] if way else []
             done = self.run(*started, self.path("unchanged"), *arguments)
             if (done.returncode, done.stdout) != wanted:
@@ -120,6 +138,16 @@ class Tests:
                               f"{done.returncode}, not {wanted[0]}\n"
                               f"--- it printed\n{done.stdout}--- not\n"
                               f"{wanted[1]}--- and said\n{done.stderr}")
+
+    def random(self, seeds):
+        for seed in seeds.split(","):
+            dice = random.Random(int(seed))
+            name = dice.choice(sorted(
+                os.path.splitext(file)[0] for file in os.listdir(FOLDER)
+                if os.path.splitext(file)[1] in COMPILERS and file != "settings.c"))
+            print(f"seed {seed}: {name}", flush=True)
+            self.compile(name)
+            self.run_ways(name, [draw_way(dice) for _ in range(N_RANDOM)])
 
     def settings(self):
         """OMP_DISPLAY_ENV and omp_display_env() say what the compiler's library says."""
@@ -135,6 +163,24 @@ class Tests:
         for line in shown:
             if wanted.count(line) != shown.count(line):
                 raise Failure(f"it showed{line}, the compiler's library {wanted}")
+
+    def readme(self):
+        """The README's program, by the README's commands."""
+        with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        program = next(block for block in re.findall(r"```c\n(.*?)```", text, re.S)
+                       if "#pragma omp" in block)
+        commands = next(block for block in re.findall(r"```sh\n(.*?)```", text, re.S)
+                        if "teamster cc" in block)
+        self.write("plate.c", program)
+        self.succeed("gcc", "-O2", "-fopenmp", "plate.c", "-o", "native")
+        folder = os.path.dirname(self.teamster)
+        done = self.run("sh", "-ec", f"PATH={folder}:$PATH\n{commands}")
+        if done.returncode != 0 or done.stdout != self.succeed(self.path("native")):
+            raise Failure(f"{done.returncode}: {done.stdout}{done.stderr}")
+        if not re.search(r"^teamster: iteration \d+: \d+ threads? moves?, ", done.stderr,
+                         re.M):
+            raise Failure(f"no thread has moved: {done.stderr}")
 
     def overflow(self):
         """A stack that is too small is an error that is told, not memory of others."""
@@ -344,13 +390,16 @@ class Tests:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
-    parser.add_argument("test", choices=("program", "overflow", "settings", "driver", "places"))
+    parser.add_argument("test", choices=("program", "overflow", "settings", "readme", "driver", "places",
+                                         "random"))
     parser.add_argument("name", nargs="*")
+    parser.add_argument("--seeds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tests = Tests(os.path.abspath(arguments.build), folder)
         try:
-            getattr(tests, arguments.test)(*arguments.name)
+            words = [arguments.seeds] if arguments.seeds else arguments.name
+            getattr(tests, arguments.test)(*words)
         except Failure as failure:
             sys.exit(f"test_unchanged: {failure}")
 
