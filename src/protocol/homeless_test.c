@@ -177,6 +177,21 @@ static void others_diffs_are_passed_on_without_gaps(void **state)
     assert_null(kept_next(record, 2, 8));
 }
 
+// A writer that has dropped its diffs, or has nothing to add, sends its stamp alone.
+static void a_diff_may_be_empty(void **state)
+{
+    struct kept_page *record;
+
+    (void)state;
+    share_page();
+    record = kept_of(world.engine, PAGE);
+    kept_come(record, 0, 12, NULL, 0);
+    assert_int_equal(record->come->size, 0);
+    assert_int_equal(record->come->stamp, 12);
+    free(record->come);
+    record->come = NULL;
+}
+
 // Z13: what has come ahead is mapped with its neighbours, and no more when a notice has named it.
 static void what_is_old_is_not_mapped_with_others(void **state)
 {
@@ -421,6 +436,7 @@ int main(void)
         TEST(diffs_of_several_are_applied_together_by_stamp),
         TEST(dropped_diffs_are_told),
         TEST(others_diffs_are_passed_on_without_gaps),
+        TEST(a_diff_may_be_empty),
         TEST(what_is_old_is_not_mapped_with_others),
         TEST(writers_send_what_is_asked_for),
         TEST(what_is_told_at_once_is_heard_at_once),
