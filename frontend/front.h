@@ -125,6 +125,19 @@ char *front_stack_end(const struct front_thread *thread);
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
 
+// ---- saved.c
+
+/** The process begins: what is open now is not the program's. */
+void front_note_inherited(void);
+
+/** Of tm_unchanged. */
+const char *front_why_unsaved(void);
+
+// ---- signals.c
+
+/** Is there a handler of the program's? On the root; elsewhere none is known. */
+int front_handles_signals(void);
+
 // ---- locals.c
 
 /** Thread-local variables of the program and the C++ library: bytes that each thread has

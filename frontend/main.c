@@ -6,11 +6,12 @@
 // thread like others, on the root at first. Constructors of the program's objects (C++'s,
 // and those with the attribute) run in it, once, on the root, in shared memory: before
 // tm_init() each node would have run them for itself. What atexit() was told is called by
-// whoever calls exit(), in the program's context; then thread 0 ends the process.
+// whoever calls exit(), in the program's context. Thread 0 waits for the end of the program's
+// main(), as a run that goes on from a checkpoint expects it (runtime/prepared.h), and ends
+// the process; if another thread calls exit(), one beside thread 0 does.
 //
 // When main() has ended by pthread_exit(), thread 0 waits for the end of all others. If they
-// simply end, one more thread calls what atexit() was told; if one calls exit(), a thread
-// beside thread 0 ends the process.
+// simply end, one more thread calls what atexit() was told.
 //
 // Which protocol: a program in which `teamster cc` has found atomic or volatile accesses,
 // or assembler, relies on what processors promise, and so all its memory is sequential.
@@ -118,10 +119,12 @@ long front_end(int status)
 
     program.status = status;
     program.is_ending = 1;
-    if (program.is_main_gone && !program.have_all_ended) {
-        (void)!tm_thread_create(NULL, &attr, end_process, NULL);
-    } else {
+    if (program.have_all_ended) {
         (void)!tm_sem_post(&ended);
+    } else if (front_thread()->is_main) {
+        tm_thread_exit(NULL);
+    } else {
+        (void)!tm_thread_create(NULL, &attr, end_process, NULL);
     }
     while (tm_sem_wait(&never) != TM_OK) {
         pause(); // thread 0 has left the cluster already
@@ -168,7 +171,6 @@ int front_main_is_gone(void)
 void front_main_gone(void)
 {
     program.is_main_gone = 1;
-    (void)!tm_sem_post(&ended);
     tm_thread_exit(NULL);
 }
 
@@ -221,16 +223,19 @@ static const char *choose_protocol(void)
     return asked;
 }
 
-static void begin_program(int argc, char **argv)
+// @return the thread of the program's main()
+static tm_thread begin_program(int argc, char **argv)
 {
     const tm_thread_attr attr = {
         .name = "main", .placement = TM_ON_NODE, .node = 0};
+    tm_thread thread;
 
     copy_arguments(argc, argv);
     if (tm_sem_init(&ended, 0) != TM_OK || tm_sem_init(&never, 0) != TM_OK ||
-        tm_thread_create(NULL, &attr, begin_main, NULL) != TM_OK) {
+        tm_thread_create(&thread, &attr, begin_main, NULL) != TM_OK) {
         front_fatal("cannot start main()");
     }
+    return thread;
 }
 
 static void *run_promises(void *nothing)
@@ -270,6 +275,7 @@ int main(int argc, char **argv)
     static char streams[16];
     const char *refused = choose_protocol();
 
+    front_note_inherited();
     if (make_streams != NULL) {
         make_streams(streams);
     }
@@ -285,8 +291,9 @@ int main(int argc, char **argv)
         .leave = front_locals_leave,
         .arrive = front_locals_arrive,
         .overflown = front_overflown,
+        .why_unsaved = front_why_unsaved,
     };
-    if (teamster_init_unchanged(&front_program) != TM_OK) {
+    if (teamster_begin_unchanged(&front_program) != TM_OK) {
         return 70;
     }
     if (refused != NULL) {
@@ -295,8 +302,7 @@ int main(int argc, char **argv)
                 "its memory is sequential, not %s\n",
                 argv[0], refused);
     }
-    begin_program(argc, argv);
-    (void)!tm_sem_wait(&ended);
+    (void)!tm_thread_join(begin_program(argc, argv), NULL);
     if (program.is_main_gone) {
         atexit(end_after_all);
         tm_thread_exit(NULL); // waits for all others

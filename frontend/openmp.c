@@ -25,6 +25,7 @@ static TM_SHARED struct {
     void *data;
     unsigned n;         // that take part in the region
     unsigned n_pool;    // threads that there are; 0: not yet
+    int is_busy;        // with the region of one of the program's threads
     unsigned dock;      // where they wait
     struct share first; // of GOMP_parallel_loop_*()
     const struct member *leader;
@@ -34,17 +35,12 @@ static TM_SHARED struct {
 
 static tm_mutex critical_mutex;
 static tm_mutex atomic_mutex;
-static tm_mutex pool_mutex; // whose region the team runs
+static tm_mutex team_mutex; // of is_busy
 static tm_barrier docks[2];
 static tm_barrier inner;
 
 extern __typeof__(sysconf) tmf_sysconf;
 extern __typeof__(pthread_create) tmf_pthread_create;
-
-static long try_lock(void *mutex)
-{
-    return tm_mutex_trylock(mutex) == TM_OK;
-}
 
 static void meet(tm_barrier *barrier)
 {
@@ -191,7 +187,26 @@ static void enter_first_loop(void *data)
     ((region *)team.first.copied)(data);
 }
 
-// By the holder of pool_mutex, which is given back.
+// Whose region the team runs: no mutex, since threads are held for a checkpoint in regions.
+static int take_team(void)
+{
+    int is_free;
+
+    front_lock(&team_mutex);
+    is_free = !team.is_busy;
+    team.is_busy = 1;
+    front_unlock(&team_mutex);
+    return is_free;
+}
+
+static void give_team_back(void)
+{
+    front_lock(&team_mutex);
+    team.is_busy = 0;
+    front_unlock(&team_mutex);
+}
+
+// By who has taken the team, and gives it back.
 static void run_team(region *function, void *data, unsigned n)
 {
     const struct member leader = *self();
@@ -213,12 +228,12 @@ static void run_team(region *function, void *data, unsigned n)
     meet(&docks[team.dock]);
     front_end_locals(&loan);
     openmp_clear_shares();
-    front_unlock(&pool_mutex);
+    give_team_back();
 }
 
 static int gets_team(unsigned n)
 {
-    return self()->n_region == 0 && n > 1 && FRONT_1(try_lock, &pool_mutex);
+    return self()->n_region == 0 && n > 1 && take_team();
 }
 
 static unsigned choose_size(unsigned n)

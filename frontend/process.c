@@ -62,16 +62,112 @@ char *tmf_getenv(const char *name)
 }
 SAME(secure_getenv, getenv);
 
-// ---- random numbers
+// ---- random numbers, as the C library has them, in shared memory
 
-FRONT_CALL_0(int, rand)
-FRONT_CALL_0(long, random)
-FRONT_CALL_0(double, drand48)
-FRONT_CALL_0(long, lrand48)
-FRONT_CALL_0(long, mrand48)
-FRONT_VOID_1(srand, unsigned)
-FRONT_VOID_1(srandom, unsigned)
-FRONT_VOID_1(srand48, long)
+static TM_SHARED struct {
+    int are_begun;
+    struct random_data data; // of rand(), too
+    char state[128];
+    struct drand48_data data48;
+} numbers;
+
+static tm_mutex numbers_mutex;
+
+static void take_numbers(void)
+{
+    front_lock(&numbers_mutex);
+    if (!numbers.are_begun) {
+        numbers.are_begun = 1;
+        (void)initstate_r(1, numbers.state, sizeof numbers.state,
+                          &numbers.data);
+    }
+}
+
+static int32_t next_number(void)
+{
+    int32_t next;
+
+    take_numbers();
+    (void)random_r(&numbers.data, &next);
+    front_unlock(&numbers_mutex);
+    return next;
+}
+
+FRONT(random)
+long tmf_random(void)
+{
+    return next_number();
+}
+
+FRONT(rand)
+int tmf_rand(void)
+{
+    return next_number();
+}
+
+FRONT(srandom)
+void tmf_srandom(unsigned seed)
+{
+    take_numbers();
+    (void)srandom_r(seed, &numbers.data);
+    front_unlock(&numbers_mutex);
+}
+
+SAME(srand, srandom);
+
+// The first word of a state is the library's.
+static char *own_state(void)
+{
+    return (char *)(numbers.data.state - 1);
+}
+
+FRONT(initstate)
+char *tmf_initstate(unsigned seed, char *state, size_t size)
+{
+    char *before;
+
+    take_numbers();
+    before = own_state();
+    before = initstate_r(seed, state, size, &numbers.data) == 0 ? before : NULL;
+    front_unlock(&numbers_mutex);
+    return before;
+}
+
+FRONT(setstate)
+char *tmf_setstate(char *state)
+{
+    char *before;
+
+    take_numbers();
+    before = own_state();
+    before = setstate_r(state, &numbers.data) == 0 ? before : NULL;
+    front_unlock(&numbers_mutex);
+    return before;
+}
+
+#define NEXT_48(type, name)                                                    \
+    FRONT(name)                                                                \
+    type tmf_##name(void)                                                      \
+    {                                                                          \
+        type next;                                                             \
+                                                                               \
+        take_numbers();                                                        \
+        (void)name##_r(&numbers.data48, &next);                                \
+        front_unlock(&numbers_mutex);                                          \
+        return next;                                                           \
+    }
+
+NEXT_48(double, drand48)
+NEXT_48(long, lrand48)
+NEXT_48(long, mrand48)
+
+FRONT(srand48)
+void tmf_srand48(long seed)
+{
+    take_numbers();
+    (void)srand48_r(seed, &numbers.data48);
+    front_unlock(&numbers_mutex);
+}
 
 // ---- time and processors
 

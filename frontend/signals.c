@@ -265,6 +265,11 @@ int tmf_siginterrupt(int number, int flag)
     return is_ours(number) ? 0 : (errno = EINVAL, -1);
 }
 
+int front_handles_signals(void)
+{
+    return table.has_server;
+}
+
 // ---- blocked signals
 
 struct mask {

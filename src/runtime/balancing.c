@@ -267,10 +267,19 @@ static int is_deciding(struct node *node)
     return node->options.counts.n > 0 || is_policy_wanted(node);
 }
 
+// Checkpoints are made where iterations end, and nobody says where that is.
+static int is_search_wanted(const struct node *node)
+{
+    return node->options.checkpoint.folder[0] != '\0' &&
+           node->options.move_at == MOVE_AT_BARRIERS;
+}
+
 static int is_wanted(struct node *node)
 {
-    return node->n_nodes > 1 && node->options.shuffle == 0 &&
-           (is_deciding(node) || findings_is_wanted(node));
+    return node->options.shuffle == 0 &&
+           (is_search_wanted(node) ||
+            (node->n_nodes > 1 &&
+             (is_deciding(node) || findings_is_wanted(node))));
 }
 
 // What this scheme is told is to be in the report, too.
@@ -310,7 +319,7 @@ static struct scheme *new_scheme(struct node *node)
         .n_nodes = node->port.roster.n_live,
         .explains = node->options.explain || findings_is_wanted(node) ||
                     showing_is_on(node),
-        .only_watches = !is_deciding(node),
+        .only_watches = !is_deciding(node) || node->port.roster.n_live == 1,
     };
     struct node_capacity *nodes = new_capacity(node);
     uint32_t crowds[TM_MAX_NODES];
@@ -439,11 +448,10 @@ static void print(struct node *node, int is_end)
 // What was measured of other nodes is of no use. Threads by hand were for those.
 static void roster_changed(struct node *node, int is_first)
 {
-    if (is_first) {
-        start_late(node);
-        return;
-    }
     if (node->scheme == NULL) {
+        if (is_first) {
+            start_late(node);
+        }
         return;
     }
     print(node, 0);

@@ -32,12 +32,14 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "os/image.h"
 #include "os/kthread.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
+#include "runtime/unchanged.h"
 #include "sync/sync.h"
 
 #include <inttypes.h>
@@ -47,7 +49,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NONE_HELD UINT64_MAX
 #define SECOND_NS UINT64_C(1000000000)
 #define GATHER_MAX_NS (5 * SECOND_NS)
 #define AGAIN_NS (20 * SECOND_NS)
@@ -78,7 +79,7 @@ static tm_status receive_ask(struct node *node, node_id from,
         checkpoint->above = ask->above;
         checkpoint->is_told = 0;
         hold_above(node, ask->above);
-        if (checkpoint->n_held > 0) {
+        if (checkpoint->n_held > checkpoint->n_aside) {
             hold_tell(node);
         }
     }
@@ -589,9 +590,11 @@ static void roster_changed(struct node *node, int is_first)
 // Stacks point to code, so that has to be where it was.
 static void refuse_what_cannot_go_on(const struct node *node)
 {
-    if (node->unchanged != NULL) {
-        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: not yet for "
-                               "programs of `teamster cc`");
+    const char *why =
+        node->unchanged == NULL ? NULL : node->unchanged->why_unsaved();
+
+    if (why != NULL) {
+        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: %s", why);
     }
     if (!image_is_fixed()) {
         log_fatal(EXIT_CONFIG,
@@ -632,6 +635,7 @@ static void open_checkpoint(struct node *node)
     struct checkpoint *checkpoint = &node->checkpoint;
 
     checkpoint->above = NONE_HELD;
+    checkpoint->process = random_mix(clock_now_ns() ^ (uint64_t)getpid());
     node->prepared.n_told = node->n_nodes;
     if (!is_wanted(node) && checkpoint->restored == NULL) {
         return;

@@ -13,6 +13,10 @@ struct node;
 struct options;
 struct thread;
 struct ult;
+struct wait;
+
+/** No thread is held. */
+#define NONE_HELD UINT64_MAX
 
 /** How far a checkpoint is, on the root: checkpoint.c. */
 enum cut_step {
@@ -49,11 +53,14 @@ struct cut_round {
 /** Checkpoints of this run. Guarded by the node lock, but for what the clerk is given. */
 struct checkpoint {
     // every node
-    uint32_t cut;    ///< number of the one that is asked for
-    uint64_t above;  ///< threads that have ended so many iterations are held
-    uint32_t n_held; ///< here
-    int is_told;     ///< the root knows that some are
-    int has_clerk;   ///< it is at work
+    uint32_t cut;     ///< number of the one that is asked for
+    uint64_t above;   ///< threads that have ended so many iterations are held
+    uint32_t n_held;  ///< here
+    uint32_t n_aside; ///< of them, those that wait for the end of another
+    uint64_t
+        process; ///< of this node: no other has this number, before or after it
+    int is_told; ///< the root knows that some are
+    int has_clerk; ///< it is at work
     void (*clerk_work)(struct node *node);
     uint64_t generation;        ///< for the clerk
     unsigned n_files;           ///< likewise
@@ -99,6 +106,11 @@ struct checkpoint {
 
 /** A thread is where its iteration ends: does it stay there? On its stack. */
 void checkpoint_hold(struct node *node);
+/** Wait, as wait_for(), for the end of a thread; meanwhile be held for checkpoints. On the
+ * caller's stack. @return 0: this is another run, in which nobody knows of the wait */
+int hold_while_waiting(struct node *node, struct wait *wait);
+/** What a thread that is_aside waits for has come. Under the node lock. */
+void hold_let_go(struct node *node, struct thread *thread);
 /** Held threads that have not ended so many iterations go on. Under the node lock. */
 void hold_above(struct node *node, uint64_t above);
 /** The root is to know that some are held, once for each time that it asks. Likewise. */

@@ -282,6 +282,8 @@ static void write_part(struct node *node)
     const char *why = NULL;
     int is_copied;
 
+    fflush(stdout); // who goes on from here does not write that again
+    fflush(stderr);
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
     if (node->self == 0) {

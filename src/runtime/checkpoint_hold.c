@@ -1,20 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Threads that are held for a checkpoint, on each node: those that end their iteration when
-// they have ended `above` of them or more. They are suspended as if they were to move.
+// they have ended `above` of them or more. They are suspended as if they were to move. So are
+// those that wait for the end of another, wherever they are; in a run that goes on they wait
+// anew.
 //
-// H1 A held thread is suspended, is_held, and counts in n_held; it has ended `above` iterations.
+// H1 A held thread is suspended, is_held, and counts in n_held; it has ended `above` iterations,
+//    or is_aside and counts in n_aside.
+// H2 A thread that is_aside waits for one that has not ended.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 #include "runtime/threads.h"
+#include "runtime/unchanged.h"
 
 #include <string.h>
 
 static struct thread *thread_at(const struct node *node, unsigned slot)
 {
     return node->threads[slot];
+}
+
+static void wake_joining(struct node *node)
+{
+    for (unsigned slot = 1; slot <= node->options.max_threads; slot++) {
+        const struct thread *thread = thread_at(node, slot);
+
+        if (thread != NULL && thread->is_joining && !thread->is_held) {
+            ult_unpark(thread->ult);
+        }
+    }
+}
+
+static void let_go(struct node *node, struct thread *thread)
+{
+    node->checkpoint.n_held--;
+    node->checkpoint.n_aside -= (uint32_t)thread->is_aside;
+    thread->is_held = 0;
+    thread->is_aside = 0;
+    ult_resume(thread->ult);
+}
+
+static int is_to_go_on(const struct thread *thread, uint64_t above)
+{
+    return thread->is_aside ? above == NONE_HELD : thread->n_barriers < above;
 }
 
 void hold_above(struct node *node, uint64_t above)
@@ -25,15 +55,71 @@ void hold_above(struct node *node, uint64_t above)
          slot <= node->options.max_threads && checkpoint->n_held > 0; slot++) {
         struct thread *thread = thread_at(node, slot);
 
-        if (thread != NULL && thread->is_held && thread->n_barriers < above) {
-            thread->is_held = 0;
+        if (thread != NULL && thread->is_held && is_to_go_on(thread, above)) {
             thread->passed = thread->n_barriers;
-            checkpoint->n_held--;
-            ult_resume(thread->ult);
+            let_go(node, thread);
         }
+    }
+    if (above != NONE_HELD) {
+        wake_joining(node);
     }
     node->iteration.began_ns = clock_now_ns(); // holding them was not its work
 }
+
+// ---- those that wait for the end of another
+
+void hold_let_go(struct node *node, struct thread *thread)
+{
+    let_go(node, thread); // H2
+}
+
+// On the worker's stack.
+static void hold_aside(void *owner, struct ult *ult)
+{
+    struct node *node = owner;
+    struct checkpoint *checkpoint = &node->checkpoint;
+    struct thread *thread = ult_user(ult);
+
+    node_enter(node);
+    if (checkpoint->above == NONE_HELD || !thread->is_joining) {
+        ult_unpark(ult);
+    } else {
+        thread->is_held = 1;
+        thread->is_aside = 1;
+        checkpoint->n_held++;
+        checkpoint->n_aside++;
+    }
+    node_leave(node);
+}
+
+static int is_gathering(struct node *node)
+{
+    int is;
+
+    node_enter(node);
+    is = node->checkpoint.above != NONE_HELD;
+    node_leave(node);
+    return is;
+}
+
+int hold_while_waiting(struct node *node, struct wait *wait)
+{
+    const uint64_t process = node->checkpoint.process;
+
+    while (!wait_is_over(wait)) {
+        if (is_gathering(node)) {
+            ult_suspend(hold_aside, node);
+            if (node->checkpoint.process != process) {
+                return 0;
+            }
+        } else {
+            ult_park(1);
+        }
+    }
+    return 1;
+}
+
+// ---- those that end an iteration
 
 void hold_tell(struct node *node)
 {
@@ -89,6 +175,9 @@ static void count_thread(const struct thread *thread,
         return;
     }
     state->n_held++;
+    if (thread->is_aside) {
+        return;
+    }
     state->least =
         thread->n_barriers < state->least ? thread->n_barriers : state->least;
     state->most =
@@ -102,6 +191,9 @@ void hold_answer(struct node *node, uint32_t round)
     struct message_cut_state *state = &message.u.cut_state;
 
     why = why == NULL ? sync_why_unsaved(node->sync) : why;
+    if (why == NULL && node->unchanged != NULL) {
+        why = node->unchanged->why_unsaved();
+    }
     if (why == NULL && tasks_are_pending(node->tasking.tasks)) {
         why = "tasks have been spawned and not waited for (tm_wait)";
     }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "os/kthread.h"
 #include "protocol/protocol_calls.h"
+#include "runtime/checkpoint.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
@@ -115,11 +116,16 @@ static void wake(struct waiter *waiter)
         (struct wait *)((char *)waiter - offsetof(struct wait, waiter));
     struct ult *ult = wait->ult; // the wait may be gone after the store
     struct thread *thread = ult_user(ult);
+    const int is_aside = thread->is_aside; // it does not go on then
 
     thread->end_key = 0;
-    // Pairs with the load in wait_for().
+    thread->is_joining = 0;
+    // Pairs with the load in wait_is_over().
     atomic_store_explicit(&wait->is_done, 1, memory_order_release);
     ult_unpark(ult);
+    if (is_aside) {
+        hold_let_go(&this_node, thread);
+    }
 }
 
 void wait_init(struct wait *wait)
@@ -130,13 +136,19 @@ void wait_init(struct wait *wait)
     wait->waiter.place = thread_self()->place;
 }
 
+int wait_is_over(const struct wait *wait)
+{
+    // Pairs with the store in wake().
+    return atomic_load_explicit(&wait->is_done, memory_order_acquire);
+}
+
 void wait_for(struct wait *wait, int may_switch)
 {
     // A handler of the program's own, on a stack that the next signal would use.
     may_switch = may_switch &&
                  !trap_is_on_own_stack((uintptr_t)__builtin_frame_address(0));
-    // Pairs with the store in wake(). Ends when the answer comes, or the run.
-    while (!atomic_load_explicit(&wait->is_done, memory_order_acquire)) {
+    // Ends when the answer comes, or the run.
+    while (!wait_is_over(wait)) {
         ult_park(may_switch);
     }
 }

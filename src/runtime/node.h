@@ -223,6 +223,8 @@ struct wait {
 
 /** Prepare to wait; under the node lock or before it. */
 void wait_init(struct wait *wait);
+/** Has the answer come? */
+int wait_is_over(const struct wait *wait);
 /** Wait. may_switch as ult_park(). Not under the node lock. */
 void wait_for(struct wait *wait, int may_switch);
 /** Prepare to wait, and take the node lock: what is to wake the caller is asked next. */

@@ -647,8 +647,15 @@ tm_status tm_init_program(int *argc, char ***argv,
 }
 
 // Its threads run on shared memory, so signals have stacks of their own.
-tm_status teamster_init_unchanged(struct tm_unchanged *program)
+tm_status teamster_begin_unchanged(struct tm_unchanged *program)
 {
     trap_keep_off_stacks();
     return start_node(&program->variables, program);
+}
+
+tm_status teamster_init_unchanged(const void *program)
+{
+    (void)program;
+    log_fatal(EXIT_MISMATCH, "this program was made by an earlier `teamster "
+                             "cc`: compile it again");
 }

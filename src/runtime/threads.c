@@ -292,6 +292,32 @@ tm_status tm_thread_create(tm_thread *number, const tm_thread_attr *attr,
     return status;
 }
 
+// In a run that goes on from a checkpoint nobody knows of waits that were under way.
+static tm_status join(struct node *node, uint64_t number, struct wait *wait)
+{
+    do {
+        wait_begin_call(node, wait);
+        thread_self()->is_joining = 1;
+        sync_thread_join(node->sync, number, &wait->waiter);
+        node_leave(node);
+    } while (!hold_while_waiting(node, wait));
+    return wait->waiter.status;
+}
+
+// main() is in no checkpoint, and not held for one.
+static tm_status join_in_main(struct node *node, uint64_t number,
+                              struct wait *wait)
+{
+    tm_status status;
+
+    wait_begin_call(node, wait);
+    prepared_begin_wait(&node->prepared);
+    sync_thread_join(node->sync, number, &wait->waiter);
+    status = wait_end(node, wait);
+    prepared_end_wait(&node->prepared);
+    return status;
+}
+
 // Wait for the end of a thread; main() for its own, which is the end of all others.
 static tm_status await_end(struct node *node, uint64_t number, void **result)
 {
@@ -308,15 +334,8 @@ static tm_status await_end(struct node *node, uint64_t number, void **result)
         node_leave(node);
         restore_all(node);
     }
-    wait_begin_call(node, &wait);
-    if (is_main) {
-        prepared_begin_wait(&node->prepared);
-    }
-    sync_thread_join(node->sync, number, &wait.waiter);
-    status = wait_end(node, &wait);
-    if (is_main) {
-        prepared_end_wait(&node->prepared);
-    }
+    status =
+        is_main ? join_in_main(node, number, &wait) : join(node, number, &wait);
     if (result != NULL && status == TM_OK) {
         *result = (void *)(uintptr_t)wait.waiter.result;
     }

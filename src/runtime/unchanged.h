@@ -21,6 +21,8 @@ struct tm_unchanged {
     /** Is the address in the guard below the calling thread's stack in shared memory?
      * @return bytes of that stack; 0: no. Async-signal-safe. */
     size_t (*overflown)(const void *address);
+    /** Why can no checkpoint be made? A text that stays; NULL: one can. Threads are held. */
+    const char *(*why_unsaved)(void);
     const char *blocks_low; ///< set: where blocks of shared memory can be
     const char *blocks_high;
 };
@@ -32,7 +34,11 @@ struct tm_unchanged {
  * @return as tm_init(). Threads may be on stacks in shared memory from then on, as long
  *         as they call nothing of the library there
  */
-TM_API tm_status teamster_init_unchanged(struct tm_unchanged *program);
+TM_API tm_status teamster_begin_unchanged(struct tm_unchanged *program);
+
+/** The same for programs of 0.2.0 and before, which know less of struct tm_unchanged: ends the
+ * process with one line. */
+TM_API tm_status teamster_init_unchanged(const void *program);
 
 /** What the front end keeps of the calling thread; NULL: nothing, or it is no thread.
  * Context: any; async-signal-safe. */

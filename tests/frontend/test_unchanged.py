@@ -5,7 +5,8 @@ cc`, they print the same and end with the same exit code: alone, on 1 to 4 nodes
 protocol, the other fault source, little memory, and threads that move.
 
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
-    test_unchanged.py --build DIR overflow | settings | readme
+    test_unchanged.py --build DIR overflow | settings | readme | unsaved | recovery
+    test_unchanged.py --build DIR checkpoint NAME
     test_unchanged.py --build DIR driver | places
     test_unchanged.py --build DIR random --seeds N[,N]...   for soak.py: a program, ten ways
 """
@@ -19,9 +20,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 OPENMP = ("across", "ahead", "cancel", "clauses", "copies", "depends", "device", "events",
-          "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "settings",
+          "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "saved", "settings",
           "stacks", "tasks", "teams")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -181,6 +183,99 @@ class Tests:
         if not re.search(r"^teamster: iteration \d+: \d+ threads? moves?, ", done.stderr,
                          re.M):
             raise Failure(f"no thread has moved: {done.stderr}")
+
+    # ---- checkpoints
+
+    def await_generation(self, run, folder, number):
+        path = os.path.join(folder, f"generation-{number}", "manifest")
+        until = time.monotonic() + RUN_S
+        while not os.path.exists(path):
+            if run.poll() is not None or time.monotonic() > until:
+                run.kill()
+                raise Failure(f"no checkpoint {number}: {run.communicate()}")
+            time.sleep(0.02)
+
+    def kill_when_saved(self, *way):
+        """Start the program with checkpoints; once there is one that does not come from
+        its beginning, kill all of it. @return what it had printed"""
+        folder = self.path("folder")
+        shutil.rmtree(folder, ignore_errors=True)
+        with subprocess.Popen(
+                [self.teamster, "run", *way, f"--checkpoint={folder},every=40",
+                 self.path("unchanged")], cwd=self.folder, text=True, start_new_session=True,
+                env={**os.environ, "OMP_NUM_THREADS": "4"}, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            self.await_generation(run, folder, 4)
+            os.killpg(run.pid, signal.SIGKILL)
+            return run.communicate()[0]
+
+    def checkpoint(self, name):
+        """A run is killed, and goes on elsewhere; all is printed, in order."""
+        self.compile(name)
+        os.environ["OMP_NUM_THREADS"] = "4"
+        wanted = self.succeed(self.path("native"))
+        for before, after in ((["-n", "3"], ["-n", "2"]),
+                              (["-n", "1", "-w", "2"], ["-n", "4"]),
+                              (["-n", "2", "--fault-source=mprotect"],
+                               ["-n", "1", "--protocol=sequential"]),
+                              (["-n", "2", "--protocol=lazy-release"],
+                               ["-n", "3", "--memory=4M", "--shuffle=3"])):
+            first = self.kill_when_saved(*before)
+            rest = self.succeed(self.teamster, "run", *after,
+                                f"--restart={self.path('folder')}")
+            if (not wanted.startswith(first) or not wanted.endswith(rest) or
+                    len(first) + len(rest) < len(wanted)):
+                raise Failure(f"{name} {' '.join(before)}, then {' '.join(after)}: it "
+                              f"printed {first}\nthen {rest}\nnot {wanted}")
+        self.restart_what_has_ended(wanted)
+
+    def restart_what_has_ended(self, wanted):
+        folder = self.path("ended")
+        self.succeed(self.teamster, "run", "-n", "2", f"--checkpoint={folder},every=40",
+                     self.path("unchanged"))
+        rest = self.succeed(self.teamster, "run", "-n", "2", f"--restart={folder}")
+        if not rest or not wanted.endswith(rest):
+            raise Failure(f"from the last checkpoint it printed {rest}, not {wanted}")
+
+    def recovery(self):
+        """The root or another node is killed, and the run goes back by itself: each line is
+        printed once."""
+        self.compile("saved")
+        os.environ["OMP_NUM_THREADS"] = "4"
+        wanted = self.succeed(self.path("native"))
+        for killed in (0, 2):
+            folder = self.path(f"folder-{killed}")
+            with subprocess.Popen(
+                    [self.teamster, "run", "-n", "3", "--recover",
+                     f"--checkpoint={folder},every=40", self.path("unchanged")],
+                    cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+                self.await_generation(run, folder, 3)
+                nodes = subprocess.run(["pgrep", "-x", "unchanged", "-P",
+                                        str(run.pid)], text=True, check=False,
+                                       stdout=subprocess.PIPE).stdout.split()
+                os.kill(int(nodes[killed]), signal.SIGKILL)
+                output, errors = run.communicate(timeout=RUN_S)
+            if output != wanted or "back to iteration" not in errors:
+                raise Failure(f"node {killed} killed: {output}{errors}")
+
+    def unsaved(self):
+        """What a checkpoint would not have is told, and there is none."""
+        for variable, action, told in (
+                ("", 'file = fopen("/dev/null", "r")',
+                 "no checkpoint: the program has a file open: /dev/null"),
+                ("__thread int own;", "own = 1",
+                 "--checkpoint and --restart: the program has thread-local variables")):
+            self.write("open.c", "#include <stdio.h>\n"
+                       f"{variable}\nFILE *file;\nint main(void)\n{{\n    {action};\n"
+                       "    for (int i = 0; i < 200; i++) {\n#pragma omp parallel\n        "
+                       "{ __asm__ volatile(\"\"); }\n    }\n    return file == NULL;\n}\n")
+            self.succeed(self.teamster, "cc", "-fopenmp", "open.c", "-o", "open")
+            os.environ["OMP_NUM_THREADS"] = "2"
+            done = self.run(self.teamster, "run", "-n", "2",
+                            f"--checkpoint={self.path('none')},every=20", self.path("open"))
+            if told not in done.stderr:
+                raise Failure(f"{told}: {done.stderr}")
 
     def overflow(self):
         """A stack that is too small is an error that is told, not memory of others."""
@@ -391,6 +486,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("test", choices=("program", "overflow", "settings", "readme", "driver", "places",
+                                         "checkpoint", "recovery", "unsaved",
                                          "random"))
     parser.add_argument("name", nargs="*")
     parser.add_argument("--seeds")
