@@ -130,13 +130,11 @@ void front_leave_stack(struct front_thread *thread);
 /** The process begins: what is open now is not the program's. */
 void front_note_inherited(void);
 
+/** There is to be no checkpoint from now on. @param why  a text that stays */
+void front_never_saved(const char *why);
+
 /** Of tm_unchanged. */
 const char *front_why_unsaved(void);
-
-// ---- signals.c
-
-/** Is there a handler of the program's? On the root; elsewhere none is known. */
-int front_handles_signals(void);
 
 // ---- locals.c
 

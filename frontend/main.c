@@ -276,6 +276,9 @@ int main(int argc, char **argv)
     const char *refused = choose_protocol();
 
     front_note_inherited();
+    if (front_has_locals()) {
+        front_never_saved("the program has thread-local variables");
+    }
     if (make_streams != NULL) {
         make_streams(streams);
     }

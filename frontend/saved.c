@@ -67,16 +67,16 @@ static const char *tell_open(int fd)
     return told;
 }
 
+static const char *never;
+
+void front_never_saved(const char *why)
+{
+    never = why;
+}
+
 const char *front_why_unsaved(void)
 {
-    int fd;
+    const int fd = never != NULL ? -1 : find_open();
 
-    if (front_has_locals()) {
-        return "the program has thread-local variables";
-    }
-    if (front_handles_signals()) {
-        return "the program handles signals";
-    }
-    fd = find_open();
-    return fd < 0 ? NULL : tell_open(fd);
+    return fd < 0 ? never : tell_open(fd);
 }

@@ -210,6 +210,9 @@ static long change_action(void *arguments)
     table.actions[number] = change->action;
     change->needs_server = has_handler(number) && !table.has_server;
     table.has_server |= change->needs_server;
+    if (table.has_server) {
+        front_never_saved("the program handles signals");
+    }
     return apply(number);
 }
 
@@ -263,11 +266,6 @@ int tmf_siginterrupt(int number, int flag)
 {
     (void)flag; // no call is interrupted
     return is_ours(number) ? 0 : (errno = EINVAL, -1);
-}
-
-int front_handles_signals(void)
-{
-    return table.has_server;
 }
 
 // ---- blocked signals

@@ -529,6 +529,7 @@ static int lead(struct node *node)
 
 static int tick(struct node *node)
 {
+    hold_let_joined_go(node);
     return node->self == 0 && is_wanted(node) && !node_is_frozen(node) &&
                    node_step(node) == RUNTIME_RUNNING
                ? lead(node)

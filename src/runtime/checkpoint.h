@@ -109,8 +109,8 @@ void checkpoint_hold(struct node *node);
 /** Wait, as wait_for(), for the end of a thread; meanwhile be held for checkpoints. On the
  * caller's stack. @return 0: this is another run, in which nobody knows of the wait */
 int hold_while_waiting(struct node *node, struct wait *wait);
-/** What a thread that is_aside waits for has come. Under the node lock. */
-void hold_let_go(struct node *node, struct thread *thread);
+/** Threads that wait for the end of others, which has come, go on. Under the node lock. */
+void hold_let_joined_go(struct node *node);
 /** Held threads that have not ended so many iterations go on. Under the node lock. */
 void hold_above(struct node *node, uint64_t above);
 /** The root is to know that some are held, once for each time that it asks. Likewise. */

@@ -7,7 +7,7 @@
 //
 // H1 A held thread is suspended, is_held, and counts in n_held; it has ended `above` iterations,
 //    or is_aside and counts in n_aside.
-// H2 A thread that is_aside waits for one that has not ended.
+// H2 A thread that is_aside and counted for a cut waits for one that has not ended.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "runtime/checkpoint.h"
@@ -27,7 +27,7 @@ static void wake_joining(struct node *node)
     for (unsigned slot = 1; slot <= node->options.max_threads; slot++) {
         const struct thread *thread = thread_at(node, slot);
 
-        if (thread != NULL && thread->is_joining && !thread->is_held) {
+        if (thread != NULL && thread->join != NULL && !thread->is_held) {
             ult_unpark(thread->ult);
         }
     }
@@ -68,9 +68,17 @@ void hold_above(struct node *node, uint64_t above)
 
 // ---- those that wait for the end of another
 
-void hold_let_go(struct node *node, struct thread *thread)
+void hold_let_joined_go(struct node *node)
 {
-    let_go(node, thread); // H2
+    for (unsigned slot = 1;
+         slot <= node->options.max_threads && node->checkpoint.n_aside > 0;
+         slot++) {
+        struct thread *thread = thread_at(node, slot);
+
+        if (thread != NULL && thread->is_aside && wait_is_over(thread->join)) {
+            let_go(node, thread); // H2
+        }
+    }
 }
 
 // On the worker's stack.
@@ -81,7 +89,7 @@ static void hold_aside(void *owner, struct ult *ult)
     struct thread *thread = ult_user(ult);
 
     node_enter(node);
-    if (checkpoint->above == NONE_HELD || !thread->is_joining) {
+    if (checkpoint->above == NONE_HELD || wait_is_over(thread->join)) {
         ult_unpark(ult);
     } else {
         thread->is_held = 1;
@@ -116,6 +124,9 @@ int hold_while_waiting(struct node *node, struct wait *wait)
             ult_park(1);
         }
     }
+    node_enter(node);
+    thread_self()->join = NULL;
+    node_leave(node);
     return 1;
 }
 
@@ -208,6 +219,7 @@ void hold_answer(struct node *node, uint32_t round)
         .received = node->n_received,
         .n_ended = node->iteration.n_ended,
     };
+    hold_let_joined_go(node);
     for (unsigned slot = 1; slot <= node->options.max_threads; slot++) {
         if (thread_at(node, slot) != NULL) {
             count_thread(thread_at(node, slot), state);

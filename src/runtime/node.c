@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "os/kthread.h"
 #include "protocol/protocol_calls.h"
-#include "runtime/checkpoint.h"
 #include "runtime/threads.h"
 
 #include <stddef.h>
@@ -116,16 +115,11 @@ static void wake(struct waiter *waiter)
         (struct wait *)((char *)waiter - offsetof(struct wait, waiter));
     struct ult *ult = wait->ult; // the wait may be gone after the store
     struct thread *thread = ult_user(ult);
-    const int is_aside = thread->is_aside; // it does not go on then
 
     thread->end_key = 0;
-    thread->is_joining = 0;
     // Pairs with the load in wait_is_over().
     atomic_store_explicit(&wait->is_done, 1, memory_order_release);
     ult_unpark(ult);
-    if (is_aside) {
-        hold_let_go(&this_node, thread);
-    }
 }
 
 void wait_init(struct wait *wait)

@@ -297,7 +297,7 @@ static tm_status join(struct node *node, uint64_t number, struct wait *wait)
 {
     do {
         wait_begin_call(node, wait);
-        thread_self()->is_joining = 1;
+        thread_self()->join = wait;
         sync_thread_join(node->sync, number, &wait->waiter);
         node_leave(node);
     } while (!hold_while_waiting(node, wait));

@@ -28,8 +28,8 @@ struct thread {
         n_barriers; ///< that it has arrived at, or iterations it has ended: iteration.c
     uint64_t passed;   ///< of them, when it last went on from one: checkpoint.c
     int is_held;       ///< it stays there: checkpoint.c
-    int is_joining;    ///< it waits for the end of another
-    int is_aside;      ///< and is held in that wait: checkpoint_hold.c
+    struct wait *join; ///< for the end of another; NULL: none
+    int is_aside;      ///< it is held in that: checkpoint_hold.c
     uint64_t noted_ns; ///< its processor time at the last of them
     uint64_t handling_ns; ///< of which in handling faults, since then
     uint64_t n_faults;    ///< on this node
