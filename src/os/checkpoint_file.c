@@ -2,10 +2,11 @@
 //
 // Files of a checkpoint. A file is
 //
-//     "TMCKPT1\n"  { size u32, bytes, checksum u64 } ...  0 u32, checksum u64
+//     "TMCKPT2\n"  { size u32, bytes, checksum u64 } ...  0 u32, checksum u64
 //
 // A checksum goes on from the one before, so a record that is missing, or at another
-// place, is seen as one that has changed.
+// place, is seen as one that has changed. Who knows the checksum in front of a record can
+// read it alone (checkpoint_read_at).
 #include "os/checkpoint_file.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 #include "base/random.h"
 
-static const char magic[8] = "TMCKPT1\n";
+static const char magic[8] = "TMCKPT2\n";
 
 #define SEED UINT64_C(0x7465616d73746572)
 
@@ -99,19 +100,18 @@ const char *checkpoint_write_begin(struct checkpoint_writer *writer,
     return NULL;
 }
 
-void checkpoint_write(struct checkpoint_writer *writer, const void *bytes,
-                      uint32_t size, const void *rest, uint32_t rest_size)
+struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
+                                         const void *bytes, uint32_t size)
 {
-    const uint32_t both = size + rest_size;
-    uint64_t hash = checkpoint_hash(writer->sum.hash, bytes, size);
+    const struct checkpoint_place place = {writer->sum.n_bytes,
+                                           writer->sum.hash};
+    const uint64_t hash = checkpoint_hash(place.seed, bytes, size);
 
-    hash = checkpoint_hash(hash, rest, rest_size);
     writer->sum.hash = hash;
-    put(writer, &both, sizeof both);
+    put(writer, &size, sizeof size);
     put(writer, bytes, size);
-    put(writer, rest, rest_size);
-    put(writer, &size, sizeof size); // where it is cut
     put(writer, &hash, sizeof hash);
+    return place;
 }
 
 const char *checkpoint_write_end(struct checkpoint_writer *writer)
@@ -175,18 +175,16 @@ const char *checkpoint_read_begin(struct checkpoint_reader *reader,
 
 // A record has been read up to its checksum.
 static enum checkpoint_read judge(struct checkpoint_reader *reader,
-                                  uint32_t size, uint32_t cut)
+                                  uint32_t size)
 {
-    uint64_t hash;
+    const uint64_t hash =
+        checkpoint_hash(reader->sum.hash, reader->bytes, size);
     uint64_t found;
 
-    if (cut > size || !get(reader, &found, sizeof found)) {
-        return CHECKPOINT_TORN;
-    }
-    hash = checkpoint_hash(reader->sum.hash, reader->bytes, cut);
-    hash = checkpoint_hash(hash, reader->bytes + cut, size - cut);
     reader->sum.hash = hash;
-    return found == hash ? CHECKPOINT_RECORD : CHECKPOINT_TORN;
+    return get(reader, &found, sizeof found) && found == hash
+               ? CHECKPOINT_RECORD
+               : CHECKPOINT_TORN;
 }
 
 static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
@@ -202,18 +200,26 @@ static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size)
 {
-    uint32_t cut;
-
     if (!get(reader, size, sizeof *size) || *size > CHECKPOINT_RECORD_MAX) {
         return CHECKPOINT_TORN;
     }
     if (*size == 0) {
         return judge_end(reader);
     }
-    if (!get(reader, reader->bytes, *size) || !get(reader, &cut, sizeof cut)) {
+    return get(reader, reader->bytes, *size) ? judge(reader, *size)
+                                             : CHECKPOINT_TORN;
+}
+
+enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
+                                        const struct checkpoint_place *place,
+                                        uint32_t *size)
+{
+    if (place->offset > INT64_MAX ||
+        fseeko(reader->file, (off_t)place->offset, SEEK_SET) != 0) {
         return CHECKPOINT_TORN;
     }
-    return judge(reader, *size, cut);
+    reader->sum = (struct checkpoint_sum){place->offset, place->seed};
+    return checkpoint_read(reader, size);
 }
 
 void checkpoint_read_end(struct checkpoint_reader *reader)

@@ -24,6 +24,12 @@ struct checkpoint_sum {
  * Context: any; pure. */
 uint64_t checkpoint_hash(uint64_t seed, const void *bytes, size_t size);
 
+/** Where a record is in its file, so that it can be read by itself. */
+struct checkpoint_place {
+    uint64_t offset;
+    uint64_t seed; ///< the checksum of all that is in front
+};
+
 struct checkpoint_writer {
     FILE *file;
     int error; ///< of the first write that failed: errno
@@ -35,10 +41,9 @@ struct checkpoint_writer {
 const char *checkpoint_write_begin(struct checkpoint_writer *writer,
                                    const char *path);
 
-/** Add a record, of two parts. @param size, rest_size  together at most
- * CHECKPOINT_RECORD_MAX, at least 1 */
-void checkpoint_write(struct checkpoint_writer *writer, const void *bytes,
-                      uint32_t size, const void *rest, uint32_t rest_size);
+/** Add a record. @param size  1 to CHECKPOINT_RECORD_MAX @return where it is */
+struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
+                                         const void *bytes, uint32_t size);
 
 /** End it, and wait until it is on the disk. @return NULL, or why it is not whole */
 const char *checkpoint_write_end(struct checkpoint_writer *writer);
@@ -65,6 +70,12 @@ enum checkpoint_read {
 /** The next record. Accepts any bytes. @param[out] size  of reader->bytes */
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size);
+
+/** The record at a place; others may follow it. As checkpoint_read(), which says that it is torn
+ * if it is not the one that was written there. */
+enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
+                                        const struct checkpoint_place *place,
+                                        uint32_t *size);
 
 /** Close the file; what was read is not good any more. */
 void checkpoint_read_end(struct checkpoint_reader *reader);
