@@ -2,7 +2,12 @@
 //
 // Files of a checkpoint. A file is
 //
-//     "TMCKPT2\n"  { size u32, bytes, checksum u64 } ...  0 u32, checksum u64
+//     "TMCKPT3\n"  { stored u32, size u32, bytes, checksum u64 } ...  0 u32, checksum u64
+//
+// A record of `size` bytes is compressed if fewer are stored, which is so if that spares an
+// eighth. Of each 256 records the first 16 are tried; if that was of use for fewer than four of
+// them, the others are not. Checksums are of what is stored, so files can be looked at without
+// zstd.
 //
 // A checksum goes on from the one before, so a record that is missing, or at another
 // place, is seen as one that has changed. Who knows the checksum in front of a record can
@@ -18,7 +23,12 @@
 
 #include "base/random.h"
 
-static const char magic[8] = "TMCKPT2\n";
+static const char magic[8] = "TMCKPT3\n";
+
+#define SMALL 1024u      // records that are not worth it
+#define N_TRIED 16u      // of ...
+#define N_OF 256u        // ... so many
+#define SMALLER_LEAST 4u // or the others are not tried
 
 #define SEED UINT64_C(0x7465616d73746572)
 
@@ -69,6 +79,12 @@ static void let_signal(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+static uint64_t record_hash(uint64_t seed, uint32_t size, const void *bytes,
+                            uint32_t stored)
+{
+    return checkpoint_hash(add_word(seed, size), bytes, stored);
+}
+
 static void put(struct checkpoint_writer *writer, const void *bytes,
                 size_t size)
 {
@@ -87,7 +103,7 @@ static void put(struct checkpoint_writer *writer, const void *bytes,
 }
 
 const char *checkpoint_write_begin(struct checkpoint_writer *writer,
-                                   const char *path)
+                                   const char *path, int is_compressed)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -96,8 +112,44 @@ const char *checkpoint_write_begin(struct checkpoint_writer *writer,
     if (writer->file == NULL) {
         return strerror(errno);
     }
+    if (is_compressed) {
+        writer->packed = malloc(CHECKPOINT_RECORD_MAX);
+        writer->compression =
+            writer->packed == NULL ? NULL : compression_open();
+    }
     put(writer, magic, sizeof magic);
     return NULL;
+}
+
+// A record has been tried.
+static void note_tried(struct checkpoint_writer *writer, int is_smaller)
+{
+    writer->n_smaller += (unsigned)is_smaller;
+    if (++writer->n_tried == N_TRIED) {
+        writer->n_left_alone =
+            writer->n_smaller < SMALLER_LEAST ? N_OF - N_TRIED : 0;
+        writer->n_tried = 0;
+        writer->n_smaller = 0;
+    }
+}
+
+// @return bytes of writer->packed; 0: it is stored as it is
+static uint32_t pack(struct checkpoint_writer *writer, const void *bytes,
+                     uint32_t size)
+{
+    uint32_t n;
+
+    if (writer->compression == NULL || size < SMALL) {
+        return 0;
+    }
+    if (writer->n_left_alone > 0) {
+        writer->n_left_alone--;
+        return 0;
+    }
+    n = compression_pack(writer->compression, bytes, size, writer->packed,
+                         size - size / 8);
+    note_tried(writer, n > 0);
+    return n;
 }
 
 struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
@@ -105,11 +157,16 @@ struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
 {
     const struct checkpoint_place place = {writer->sum.n_bytes,
                                            writer->sum.hash};
-    const uint64_t hash = checkpoint_hash(place.seed, bytes, size);
+    const uint32_t packed = pack(writer, bytes, size);
+    const uint32_t stored = packed > 0 ? packed : size;
+    const void *what = packed > 0 ? writer->packed : bytes;
+    const uint64_t hash = record_hash(place.seed, size, what, stored);
 
     writer->sum.hash = hash;
+    writer->n_plain += size;
+    put(writer, &stored, sizeof stored);
     put(writer, &size, sizeof size);
-    put(writer, bytes, size);
+    put(writer, what, stored);
     put(writer, &hash, sizeof hash);
     return place;
 }
@@ -132,6 +189,10 @@ const char *checkpoint_write_end(struct checkpoint_writer *writer)
     }
     let_signal(&before);
     writer->file = NULL;
+    compression_close(writer->compression);
+    writer->compression = NULL;
+    free(writer->packed);
+    writer->packed = NULL;
     return writer->error == 0 ? NULL : strerror(writer->error);
 }
 
@@ -151,9 +212,10 @@ const char *checkpoint_read_from(struct checkpoint_reader *reader, FILE *file)
     *reader =
         (struct checkpoint_reader){.sum = {.hash = SEED},
                                    .file = file,
-                                   .bytes = malloc(CHECKPOINT_RECORD_MAX)};
+                                   .bytes = malloc(CHECKPOINT_RECORD_MAX),
+                                   .packed = malloc(CHECKPOINT_RECORD_MAX)};
     errno = 0;
-    if (reader->bytes == NULL) {
+    if (reader->bytes == NULL || reader->packed == NULL) {
         why = strerror(ENOMEM);
     } else if (!get(reader, found, sizeof found) ||
                memcmp(found, magic, sizeof magic) != 0) {
@@ -173,20 +235,6 @@ const char *checkpoint_read_begin(struct checkpoint_reader *reader,
     return file == NULL ? strerror(errno) : checkpoint_read_from(reader, file);
 }
 
-// A record has been read up to its checksum.
-static enum checkpoint_read judge(struct checkpoint_reader *reader,
-                                  uint32_t size)
-{
-    const uint64_t hash =
-        checkpoint_hash(reader->sum.hash, reader->bytes, size);
-    uint64_t found;
-
-    reader->sum.hash = hash;
-    return get(reader, &found, sizeof found) && found == hash
-               ? CHECKPOINT_RECORD
-               : CHECKPOINT_TORN;
-}
-
 static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
 {
     uint64_t found;
@@ -197,17 +245,60 @@ static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
                : CHECKPOINT_TORN;
 }
 
+// What is stored of a record, to reader->bytes if it is all, else to reader->packed.
+static enum checkpoint_read read_stored(struct checkpoint_reader *reader,
+                                        uint32_t *stored, uint32_t *size)
+{
+    uint8_t *to;
+    uint64_t found;
+
+    if (!get(reader, stored, sizeof *stored) ||
+        (*stored > 0 && !get(reader, size, sizeof *size))) {
+        return CHECKPOINT_TORN;
+    }
+    if (*stored == 0) {
+        return judge_end(reader);
+    }
+    if (*size > CHECKPOINT_RECORD_MAX || *stored > *size) {
+        return CHECKPOINT_TORN;
+    }
+    to = *stored < *size ? reader->packed : reader->bytes;
+    if (!get(reader, to, *stored) || !get(reader, &found, sizeof found)) {
+        return CHECKPOINT_TORN;
+    }
+    reader->sum.hash = record_hash(reader->sum.hash, *size, to, *stored);
+    return found == reader->sum.hash ? CHECKPOINT_RECORD : CHECKPOINT_TORN;
+}
+
+static enum checkpoint_read unpack(struct checkpoint_reader *reader,
+                                   uint32_t stored, uint32_t size)
+{
+    if (reader->compression == NULL) {
+        reader->compression = compression_open();
+    }
+    return reader->compression == NULL ? CHECKPOINT_PACKED
+           : compression_unpack(reader->compression, reader->packed, stored,
+                                reader->bytes, size)
+               ? CHECKPOINT_RECORD
+               : CHECKPOINT_TORN;
+}
+
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size)
 {
-    if (!get(reader, size, sizeof *size) || *size > CHECKPOINT_RECORD_MAX) {
-        return CHECKPOINT_TORN;
-    }
-    if (*size == 0) {
-        return judge_end(reader);
-    }
-    return get(reader, reader->bytes, *size) ? judge(reader, *size)
-                                             : CHECKPOINT_TORN;
+    uint32_t stored;
+    const enum checkpoint_read found = read_stored(reader, &stored, size);
+
+    return found == CHECKPOINT_RECORD && stored < *size
+               ? unpack(reader, stored, *size)
+               : found;
+}
+
+const char *checkpoint_why(enum checkpoint_read found)
+{
+    return found == CHECKPOINT_PACKED
+               ? "it is compressed, and there is no zstd here (teamster info)"
+               : "it is torn, or bytes of it have changed";
 }
 
 enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
@@ -228,6 +319,8 @@ void checkpoint_read_end(struct checkpoint_reader *reader)
         fclose(reader->file);
     }
     free(reader->bytes);
+    free(reader->packed);
+    compression_close(reader->compression);
     *reader = (struct checkpoint_reader){0};
 }
 
@@ -236,16 +329,17 @@ const char *checkpoint_check(const char *path, const struct checkpoint_sum *sum)
     struct checkpoint_reader reader;
     enum checkpoint_read found;
     const char *why = checkpoint_read_begin(&reader, path);
+    uint32_t stored;
     uint32_t size;
 
     if (why != NULL) {
         return why;
     }
     do {
-        found = checkpoint_read(&reader, &size);
+        found = read_stored(&reader, &stored, &size);
     } while (found == CHECKPOINT_RECORD);
     if (found == CHECKPOINT_TORN) {
-        why = "it is torn, or bytes of it have changed";
+        why = checkpoint_why(found);
     } else if (reader.sum.hash != sum->hash ||
                reader.sum.n_bytes != sum->n_bytes) {
         why = "it is of another checkpoint";

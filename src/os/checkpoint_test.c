@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "os/checkpoint_manifest.h"
 
 static char folder[200];
@@ -48,7 +49,7 @@ static struct checkpoint_sum write_file(const char *path, unsigned n_records)
 {
     struct checkpoint_writer writer;
 
-    assert_null(checkpoint_write_begin(&writer, path));
+    assert_null(checkpoint_write_begin(&writer, path, 1));
     for (unsigned i = 0; i < n_records; i++) {
         places[i % N_PLACES] =
             checkpoint_write(&writer, text, i % sizeof text + 1);
@@ -158,11 +159,11 @@ static void two_records_that_change_places_are_seen(void **state)
     size_t size;
     char *bytes;
     char kept[32];
-    const size_t n = 4 + 3 + 8; // size, bytes, checksum
+    const size_t n = 4 + 4 + 3 + 8; // stored, size, bytes, checksum
 
     (void)state;
     snprintf(path, sizeof path, "%s/file", folder);
-    assert_null(checkpoint_write_begin(&writer, path));
+    assert_null(checkpoint_write_begin(&writer, path, 1));
     checkpoint_write(&writer, "one", 3);
     checkpoint_write(&writer, "two", 3);
     assert_null(checkpoint_write_end(&writer));
@@ -202,6 +203,101 @@ static void a_record_can_be_read_alone(void **state)
                          CHECKPOINT_TORN);
     }
     checkpoint_read_end(&reader);
+    unlink(path);
+}
+
+// ---- compressed
+
+enum { LARGE = 4096 };
+
+// Records that become smaller, or do not, one after the other.
+static struct checkpoint_sum write_large(const char *path, unsigned n_records,
+                                         unsigned random_each,
+                                         int is_compressed)
+{
+    struct checkpoint_writer writer;
+    uint64_t seed = 3;
+    uint8_t bytes[LARGE];
+
+    assert_null(checkpoint_write_begin(&writer, path, is_compressed));
+    for (unsigned i = 0; i < n_records; i++) {
+        for (size_t at = 0; at < sizeof bytes; at++) {
+            bytes[at] =
+                (uint8_t)((i + 1) % random_each == 0 ? random_next(&seed) : i);
+        }
+        (void)checkpoint_write(&writer, bytes, sizeof bytes);
+    }
+    assert_null(checkpoint_write_end(&writer));
+    return writer.sum;
+}
+
+static void compressed_records_come_back_as_they_were(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_reader reader;
+    struct checkpoint_sum sum;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 40, 7, 1);
+    assert_null(checkpoint_check(path, &sum));
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
+        assert_int_equal(size, LARGE);
+        for (unsigned at = 0; at < LARGE && (i + 1) % 7 > 0; at++) {
+            assert_int_equal(reader.bytes[at], i);
+        }
+    }
+    assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_END);
+    checkpoint_read_end(&reader);
+    unlink(path);
+}
+
+static uint64_t size_of_large(unsigned random_each, int is_compressed)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_sum sum;
+
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 300, random_each, is_compressed);
+    unlink(path);
+    return sum.n_bytes;
+}
+
+static void records_are_compressed_where_it_pays(void **state)
+{
+    struct compression *compression = compression_open();
+
+    (void)state;
+    if (compression == NULL) {
+        skip();
+    }
+    compression_close(compression);
+    assert_true(size_of_large(UINT32_MAX, 1) < size_of_large(1, 0) / 10);
+    assert_int_equal(size_of_large(1, 1), size_of_large(1, 0));
+    assert_true(size_of_large(2, 1) < size_of_large(2, 0) * 6 / 10);
+}
+
+static void each_byte_of_a_compressed_record_that_changes_is_seen(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_sum sum;
+    size_t size;
+    char *bytes;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 3, 100, 1);
+    bytes = read_bytes(path, &size);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (char)(1 << i % 8);
+        write_bytes(path, bytes, size);
+        assert_non_null(checkpoint_check(path, &sum));
+        bytes[i] ^= (char)(1 << i % 8);
+    }
+    free(bytes);
     unlink(path);
 }
 
@@ -421,6 +517,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_records_that_change_places_are_seen,
                                         begin, end),
         cmocka_unit_test_setup_teardown(a_record_can_be_read_alone, begin, end),
+        cmocka_unit_test_setup_teardown(
+            compressed_records_come_back_as_they_were, begin, end),
+        cmocka_unit_test_setup_teardown(records_are_compressed_where_it_pays,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            each_byte_of_a_compressed_record_that_changes_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(
             a_generation_outlives_those_whose_files_it_has, begin, end),
         cmocka_unit_test_setup_teardown(

@@ -163,7 +163,8 @@ struct part_writer {
     struct stretch stretch; ///< that is being put together
     uint8_t *record;        ///< its bytes, behind room for a header ...
     uint32_t size;          ///< ... so many
-    uint64_t n_kept;        ///< stretches that were not written again
+    uint64_t began_ns;
+    uint64_t n_kept; ///< stretches that were not written again
 };
 
 /** Begin it. Waits for the disk, as all of these do.

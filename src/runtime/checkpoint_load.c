@@ -138,13 +138,18 @@ static const char *load_kept(struct file_load *load,
     const struct checkpoint_place place = {kept->offset, kept->seed};
     const char *why;
     struct checkpoint_reader *reader = open_older(load, kept, &why);
+    enum checkpoint_read found;
     struct message message;
     uint32_t size;
 
     if (why != NULL) {
         return why;
     }
-    if (checkpoint_read_at(reader, &place, &size) != CHECKPOINT_RECORD ||
+    found = checkpoint_read_at(reader, &place, &size);
+    if (found == CHECKPOINT_PACKED) {
+        return checkpoint_why(found);
+    }
+    if (found != CHECKPOINT_RECORD ||
         message_decode(reader->bytes, size, &message) != TM_OK ||
         message.type != MESSAGE_pages_saved ||
         message.u.pages_saved.page != kept->page ||

@@ -18,6 +18,7 @@
 // A1 Each older file that is referred to has a name in the generation's folder, before that has
 //    a manifest.
 // A2 Two generations that are kept have no file in common.
+#include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
@@ -227,10 +228,11 @@ const char *part_begin(struct part_writer *writer, struct node *node)
     char path[CHECKPOINT_PATH_MAX];
     const char *why;
 
-    *writer = (struct part_writer){.node = node};
+    *writer = (struct part_writer){.node = node, .began_ns = clock_now_ns()};
     checkpoint_file_path(path, node->options.checkpoint.folder,
                          node->checkpoint.generation, index);
-    why = checkpoint_write_begin(&writer->file, path);
+    why = checkpoint_write_begin(&writer->file, path,
+                                 node->options.checkpoint.is_compressed);
     if (why == NULL) {
         writer->record = malloc(MESSAGE_HEADER_MAX + STRETCH_SIZE);
         ensure_memory(writer->record != NULL);
@@ -348,9 +350,10 @@ void part_end(struct part_writer *writer)
     why = checkpoint_write_end(&writer->file);
     writer->table->sources[0].file.sum = writer->file.sum;
     free(writer->record);
-    log_debug("checkpoint %" PRIu64 ": %" PRIu64 " bytes, and %" PRIu64
-              " of %zu stretches kept",
-              writer->table->generation, writer->file.sum.n_bytes,
-              writer->n_kept, writer->table->n);
+    log_debug("checkpoint %" PRIu64 ": %" PRIu64 " bytes, in %" PRIu64
+              " on the disk, and %" PRIu64 " of %zu stretches kept, %.1f ms",
+              writer->table->generation, writer->file.n_plain,
+              writer->file.sum.n_bytes, writer->n_kept, writer->table->n,
+              (double)(clock_now_ns() - writer->began_ns) * 1e-6);
     tell_saved(writer->node, &writer->file.sum, why);
 }

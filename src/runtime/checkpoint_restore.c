@@ -155,9 +155,9 @@ const char *restore_each(
         return why;
     }
     while ((found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
-        if (found == CHECKPOINT_TORN ||
+        if (found != CHECKPOINT_RECORD ||
             message_decode(reader.bytes, size, &message) != TM_OK) {
-            why = "it is torn, or bytes of it have changed";
+            why = checkpoint_why(found);
             break;
         }
         if (!take(owner, &message)) {

@@ -138,6 +138,8 @@ class Checkpoints:
             if self.random.random() < 0.5:
                 words += ["--shuffle", self.random.randrange(1, 1000)]
             output = self.run_until(self.random.randint(1, 4), program, *words,
+                                    every=self.random.choice(
+                                        ("3", "3,compress=no")),
                                     at_least=4 if self.options.app in PROGRAMS else 2)
             if "no checkpoint:" in output:
                 raise jobs.Failure(f"{words}\n{output}")
@@ -246,6 +248,34 @@ class Checkpoints:
                          f"--checkpoint={self.folder},every=5")
         job.await_line(GOES_ON)
         self.kill(job)
+
+    def without_zstd_nothing_is_compressed(self):
+        """And what is compressed is not gone on from."""
+        if "zstd" not in subprocess.run([self.path("cli", "teamster"), "info"], text=True,
+                                        stdout=subprocess.PIPE, check=True).stdout:
+            raise jobs.Skip("there is no zstd here")
+        program = self.program("jacobi")
+        right = self.result(self.expect(1, program))
+        self.run_until(2, program)
+        small = min(n_new for _, n_new in self.new_bytes().values())
+        hidden = os.path.join(self.root, "libraries")
+        os.mkdir(hidden)
+        with open(os.path.join(hidden, "libzstd.so.1"), "w", encoding="ascii"):
+            pass  # it is found first, and is none
+        self.variables["LD_LIBRARY_PATH"] = hidden
+        code, output = self.start(2, (), f"--restart={self.folder}").finish()
+        if code not in (MISMATCH, CONFIGURATION) or "there is no zstd here" not in output:
+            raise jobs.Failure(f"{code}: {output}")
+        if self.show()[0] != 0:
+            raise jobs.Failure("it is not found to be whole")
+        shutil.rmtree(self.folder)
+        self.run_until(2, program)
+        large = min(n_new for _, n_new in self.new_bytes().values())
+        if large < 2 * small:
+            raise jobs.Failure(f"{large} MB without, {small} MB with zstd")
+        output = self.expect(3, (), f"--restart={self.folder}")
+        if self.result(output) != right:
+            raise jobs.Failure(output)
 
     def spoil(self, path):
         """Change a file in one way. @return what was there"""
