@@ -19,8 +19,10 @@ void ckpt_print_help(void)
          "Show the checkpoints that runs with --checkpoint=DIR have written, "
          "newest first:\n"
          "when, after which iteration, of how many nodes and threads, how "
-         "long, and whether\n"
-         "they are whole. All files are read for that.\n"
+         "long, how much of\n"
+         "that was written for it and is not shared with an earlier one, and "
+         "whether they are\n"
+         "whole. All files are read for that.\n"
          "\n"
          "  teamster run -n 4 --checkpoint=saved,every=60s ./jacobi\n"
          "  teamster ckpt show saved\n"
@@ -61,26 +63,27 @@ static int print_generation(const char *folder, uint64_t generation,
                             struct checkpoint_manifest *manifest, int *has_head)
 {
     const char *why = checkpoint_load(folder, generation, manifest);
-    unsigned index = 0;
+    char name[CHECKPOINT_NAME_MAX];
 
     if (why != NULL) {
         printf("%10" PRIu64 "  torn: %s\n", generation, why);
         return 0;
     }
-    why = checkpoint_check_files(folder, manifest, &index);
+    why = checkpoint_check_files(folder, manifest, name);
     if (!*has_head) {
         *has_head = 1;
         print_words(manifest);
         printf("generation  when                 iteration  nodes  threads  "
-               "      MB\n");
+               "      MB       new\n");
     }
     printf("%10" PRIu64 "  ", generation);
     print_time(manifest->time_s);
-    printf("  %9" PRIu64 "  %5u  %7" PRIu64 "  %8.1f  ", manifest->n_ended,
-           manifest->n_nodes, manifest->n_threads,
-           (double)checkpoint_bytes(manifest) * 1e-6);
+    printf("  %9" PRIu64 "  %5u  %7" PRIu64 "  %8.1f  %8.1f  ",
+           manifest->n_ended, manifest->n_nodes, manifest->n_threads,
+           (double)checkpoint_bytes(manifest) * 1e-6,
+           (double)checkpoint_new_bytes(manifest) * 1e-6);
     if (why != NULL) {
-        printf("torn: node-%u: %s\n", index, why);
+        printf("torn: %s: %s\n", name, why);
     } else {
         puts("whole");
     }

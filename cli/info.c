@@ -23,6 +23,7 @@
 #include "neighbour.h"
 #include "observe/power.h"
 #include "observe/swap_cost.h"
+#include "os/compression.h"
 #include "os/fault_source.h"
 #include "os/image.h"
 #include "os/kthread.h"
@@ -38,8 +39,8 @@ void info_print_help(void)
          "\n"
          "Show the version, how accesses to shared memory are caught here, "
          "what\n"
-         "carries messages, which optional parts are there (libsodium, PMIx, "
-         "Slurm,\n"
+         "carries messages, which optional parts are there (libsodium, zstd, "
+         "PMIx, Slurm,\n"
          "io_uring, the live page), and the limits that a run may meet. Run as "
          "the\n"
          "program of \"teamster run\", each node shows what it was given.\n"
@@ -129,6 +130,19 @@ static void print_encryption(void)
     *(void **)&version = dlsym(sodium, "sodium_version_string");
     print_row("encryption", "libsodium %s",
               version != NULL ? version() : "(unknown)");
+}
+
+/** What makes checkpoints smaller. */
+static void print_compression(void)
+{
+    char why[256];
+    const char *version = compression_version(why, sizeof why);
+
+    if (version == NULL) {
+        print_row("compression", "none, of checkpoints: %s", why);
+    } else {
+        print_row("compression", "zstd %s", version);
+    }
 }
 
 static void print_live_page(void)
@@ -469,6 +483,7 @@ static void print_machine(const struct options *options)
     print_fault_sources(options);
     print_transport();
     print_encryption();
+    print_compression();
     print_pmix();
     print_slurm();
     print_uring();

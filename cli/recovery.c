@@ -365,7 +365,7 @@ static void await_saved(const struct recovery *recovery, double slowdown,
 static int find_newest(struct job *job, struct checkpoint_manifest *manifest)
 {
     const struct recovery *recovery = &job->recovery;
-    unsigned index;
+    char name[CHECKPOINT_NAME_MAX];
 
     if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
         manifest->generation > recovery->before &&
@@ -375,7 +375,7 @@ static int find_newest(struct job *job, struct checkpoint_manifest *manifest)
     if (recovery->saved.generation > 0 &&
         checkpoint_load(recovery->folder, recovery->saved.generation,
                         manifest) == NULL &&
-        checkpoint_check_files(recovery->folder, manifest, &index) == NULL) {
+        checkpoint_check_files(recovery->folder, manifest, name) == NULL) {
         return 1;
     }
     return checkpoint_choose(recovery->folder, manifest, NULL, NULL) == NULL &&

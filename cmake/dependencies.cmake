@@ -30,6 +30,14 @@ if(NOT TM_PMIX_INCLUDE)
                    "Debian: apt-get install libpmix-dev")
 endif()
 
+# zstd too, where checkpoints are written or read. Without its header they are not compressed.
+find_path(TM_ZSTD_INCLUDE zstd.h)
+mark_as_advanced(TM_ZSTD_INCLUDE)
+if(NOT TM_ZSTD_INCLUDE)
+    message(STATUS "No zstd.h: checkpoints are not compressed. On Debian: apt-get install "
+                   "libzstd-dev")
+endif()
+
 # The C functions make_fcontext() and jump_fcontext(); no C++ is used.
 find_library(TM_BOOST_CONTEXT boost_context)
 need("libboost_context" TM_BOOST_CONTEXT libboost-context-dev)

@@ -36,6 +36,8 @@ build libsodium-dev         headers of what encrypts between hosts
 build libsodium23           encrypts, loaded when a run has several hosts
 build libpmix-dev           headers of what mpirun and srun start nodes by
 build libpmix2              the same, loaded when they do
+build libzstd-dev           headers of what compresses checkpoints
+build libzstd1              the same, loaded when there are some
 build libboost-context-dev  switches between threads
 build libjansson-dev        reads profiles for teamster plan
 build liburing-dev          transfers to swap files

@@ -363,26 +363,55 @@ static int parse_every(const char *text, struct checkpoint_option *checkpoint)
                                        &checkpoint->iterations));
 }
 
+/** "every=..." or "compress=...". @return 0 if it is neither */
+static int parse_checkpoint_word(const char *text,
+                                 struct checkpoint_option *checkpoint)
+{
+    if (strcmp(text, "compress=auto") == 0 ||
+        strcmp(text, "compress=no") == 0) {
+        checkpoint->is_compressed = strcmp(text, "compress=auto") == 0;
+        return 1;
+    }
+    return parse_every(text, checkpoint);
+}
+
+// What is behind the last comma, again and again. @return 0 if one makes no sense
+static int parse_checkpoint_words(char *text,
+                                  struct checkpoint_option *checkpoint)
+{
+    char *comma;
+
+    while ((comma = strrchr(text, ',')) != NULL) {
+        *comma = '\0';
+        if (!parse_checkpoint_word(comma + 1, checkpoint)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int parse_checkpoint(struct reading *reading, struct options *options)
 {
     struct checkpoint_option *checkpoint = &options->checkpoint;
-    const char *comma = strrchr(reading->text, ',');
-    const size_t length =
-        comma == NULL ? strlen(reading->text) : (size_t)(comma - reading->text);
+    char text[sizeof checkpoint->folder + 64];
+    const size_t n = strlen(reading->text);
 
-    *checkpoint = (struct checkpoint_option){.seconds = 60};
+    *checkpoint = (struct checkpoint_option){.seconds = 60, .is_compressed = 1};
     if (strcmp(reading->text, "none") == 0) {
         return 1;
     }
-    if (length > 0 && length < sizeof checkpoint->folder &&
-        (comma == NULL || parse_every(comma + 1, checkpoint))) {
-        memcpy(checkpoint->folder, reading->text, length);
-        return 1;
+    if (n < sizeof text) {
+        memcpy(text, reading->text, n + 1);
+        if (parse_checkpoint_words(text, checkpoint) && text[0] != '\0' &&
+            strlen(text) < sizeof checkpoint->folder) {
+            memcpy(checkpoint->folder, text, strlen(text) + 1);
+            return 1;
+        }
     }
-    snprintf(reading->allowed, sizeof reading->allowed,
-             "none, or a folder, perhaps with ,every=Ns (1 to %d seconds) or "
-             ",every=N (iterations) behind",
-             DAY_S);
+    snprintf(
+        reading->allowed, sizeof reading->allowed,
+        "none, or a folder, perhaps with ,every=Ns (up to a day), ,every=N "
+        "or ,compress=auto|no");
     return 0;
 }
 

@@ -83,6 +83,7 @@ struct options {
         char folder[1024]; ///< "": none
         unsigned seconds;  ///< from one to the next; 0: iterations count
         unsigned iterations;
+        int is_compressed; ///< where it pays
     } checkpoint;
     unsigned checkpoint_before; ///< seconds before the time limit; 0: none
     char restart[1024];         ///< "none": none

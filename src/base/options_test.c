@@ -244,6 +244,37 @@ static void to_track_is_an_iteration_and_a_file(void **state)
     }
 }
 
+static void a_checkpoint_is_a_folder_and_words_behind(void **state)
+{
+    static const char *const bad[] = {
+        ",every=5",       "a,every=",        "a,every=5m", "a,every=0",
+        "a,compress=yes", "a,compress=no,b", "a,b,every=5"};
+    struct options options = read_with("TEAMSTER_CHECKPOINT", "a/b");
+
+    (void)state;
+    assert_string_equal(options.checkpoint.folder, "a/b");
+    assert_int_equal(options.checkpoint.seconds, 60);
+    assert_int_equal(options.checkpoint.is_compressed, 1);
+    options = read_with("TEAMSTER_CHECKPOINT", "a,every=7,compress=no");
+    assert_string_equal(options.checkpoint.folder, "a");
+    assert_int_equal(options.checkpoint.iterations, 7);
+    assert_int_equal(options.checkpoint.seconds, 0);
+    assert_int_equal(options.checkpoint.is_compressed, 0);
+    options = read_with("TEAMSTER_CHECKPOINT", "a,compress=auto,every=7s");
+    assert_int_equal(options.checkpoint.seconds, 7);
+    assert_int_equal(options.checkpoint.is_compressed, 1);
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char allowed[200];
+
+        snprintf(allowed, sizeof allowed,
+                 "TEAMSTER_CHECKPOINT (--checkpoint) is '%s'; allowed: none, "
+                 "or a folder, perhaps with ,every=Ns (up to a day), ,every=N "
+                 "or ,compress=auto|no",
+                 bad[i]);
+        expect_refusal("TEAMSTER_CHECKPOINT", bad[i], allowed);
+    }
+}
+
 static void a_refusal_is_one_line_whatever_the_value(void **state)
 {
     char value[5000];
@@ -358,6 +389,7 @@ int main(void)
         cmocka_unit_test(sizes_are_rounded_up_to_whole_pages),
         cmocka_unit_test(a_refusal_names_variable_value_and_what_is_allowed),
         cmocka_unit_test(to_track_is_an_iteration_and_a_file),
+        cmocka_unit_test(a_checkpoint_is_a_folder_and_words_behind),
         cmocka_unit_test(a_refusal_is_one_line_whatever_the_value),
         cmocka_unit_test(stacks_that_do_not_fit_their_addresses_are_refused),
         cmocka_unit_test(each_variable_is_its_option_in_capitals),

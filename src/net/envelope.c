@@ -30,7 +30,7 @@ tm_status envelope_keys_new(struct envelope_keys **keys)
         log_error("no memory for a pair of keys: %m");
         return TM_ENOMEM;
     }
-    status = sodium_load(&made->sodium);
+    status = sodium_load(&made->sodium, SODIUM_SEALS);
     if (status != TM_OK) {
         envelope_keys_free(made);
         return status;

@@ -60,7 +60,7 @@ tm_status seals_new(struct seals **seals, const uint8_t *job_key, int is_plain)
         log_error("no memory for keys: %m");
         return TM_ENOMEM;
     }
-    status = sodium_load(&made->sodium);
+    status = sodium_load(&made->sodium, SODIUM_SEALS);
     if (status != TM_OK) {
         seals_free(made);
         return status;

@@ -8,14 +8,12 @@
 // The major version of the library is part of its name.
 #define SODIUM_LIBRARY "libsodium.so.23"
 
-tm_status sodium_load(struct sodium *sodium)
+tm_status sodium_load(struct sodium *sodium, const char *use)
 {
     void *library = dlopen(SODIUM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
     if (library == NULL) {
-        log_error("cannot load libsodium, which encrypts what travels between "
-                  "hosts: %s",
-                  dlerror());
+        log_error("cannot load libsodium, which %s: %s", use, dlerror());
         return TM_ESYSTEM;
     }
 #define SODIUM_FUNCTION(name)                                                  \

@@ -7,8 +7,8 @@
 #include "base/status.h"
 
 /*
- * libsodium, loaded when it is needed: a run on one host needs none. All its
- * functions that are used, once. Used inside of net/ only.
+ * libsodium, loaded when it is needed: a run on one host needs none, if it writes no
+ * checkpoints. All its functions that are used, once. Used inside of net/ only.
  */
 #define SODIUM_FUNCTIONS(F)                                                    \
     F(crypto_aead_chacha20poly1305_ietf_decrypt)                               \
@@ -27,6 +27,8 @@
     F(sodium_memcmp)                                                           \
     F(sodium_memzero)
 
+#define SODIUM_SEALS "encrypts what travels between hosts"
+
 struct sodium {
 #define SODIUM_FUNCTION(name) __typeof__(name) *(name);
     SODIUM_FUNCTIONS(SODIUM_FUNCTION)
@@ -34,7 +36,8 @@ struct sodium {
 };
 
 /** Load the library and start it. It stays loaded until the process ends.
+ * @param use  what it does for who calls: "encrypts ..."
  * @return TM_OK, TM_ESYSTEM (logged) */
-TM_CHECKED tm_status sodium_load(struct sodium *sodium);
+TM_CHECKED tm_status sodium_load(struct sodium *sodium, const char *use);
 
 #endif

@@ -2,10 +2,16 @@
 //
 // Files of a checkpoint. A file is
 //
-//     "TMCKPT1\n"  { size u32, bytes, checksum u64 } ...  0 u32, checksum u64
+//     "TMCKPT3\n"  { stored u32, size u32, bytes, checksum u64 } ...  0 u32, checksum u64
+//
+// A record of `size` bytes is compressed if fewer are stored, which is so if that spares an
+// eighth. Of each 256 records the first 16 are tried; if that was of use for fewer than four of
+// them, the others are not. Checksums are of what is stored, so files can be looked at without
+// zstd.
 //
 // A checksum goes on from the one before, so a record that is missing, or at another
-// place, is seen as one that has changed.
+// place, is seen as one that has changed. Who knows the checksum in front of a record can
+// read it alone (checkpoint_read_at).
 #include "os/checkpoint_file.h"
 
 #include <errno.h>
@@ -17,7 +23,12 @@
 
 #include "base/random.h"
 
-static const char magic[8] = "TMCKPT1\n";
+static const char magic[8] = "TMCKPT3\n";
+
+#define SMALL 1024u      // records that are not worth it
+#define N_TRIED 16u      // of ...
+#define N_OF 256u        // ... so many
+#define SMALLER_LEAST 4u // or the others are not tried
 
 #define SEED UINT64_C(0x7465616d73746572)
 
@@ -68,6 +79,12 @@ static void let_signal(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+static uint64_t record_hash(uint64_t seed, uint32_t size, const void *bytes,
+                            uint32_t stored)
+{
+    return checkpoint_hash(add_word(seed, size), bytes, stored);
+}
+
 static void put(struct checkpoint_writer *writer, const void *bytes,
                 size_t size)
 {
@@ -86,7 +103,7 @@ static void put(struct checkpoint_writer *writer, const void *bytes,
 }
 
 const char *checkpoint_write_begin(struct checkpoint_writer *writer,
-                                   const char *path)
+                                   const char *path, int is_compressed)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -95,23 +112,63 @@ const char *checkpoint_write_begin(struct checkpoint_writer *writer,
     if (writer->file == NULL) {
         return strerror(errno);
     }
+    if (is_compressed) {
+        writer->packed = malloc(CHECKPOINT_RECORD_MAX);
+        writer->compression =
+            writer->packed == NULL ? NULL : compression_open();
+    }
     put(writer, magic, sizeof magic);
     return NULL;
 }
 
-void checkpoint_write(struct checkpoint_writer *writer, const void *bytes,
-                      uint32_t size, const void *rest, uint32_t rest_size)
+// A record has been tried.
+static void note_tried(struct checkpoint_writer *writer, int is_smaller)
 {
-    const uint32_t both = size + rest_size;
-    uint64_t hash = checkpoint_hash(writer->sum.hash, bytes, size);
+    writer->n_smaller += (unsigned)is_smaller;
+    if (++writer->n_tried == N_TRIED) {
+        writer->n_left_alone =
+            writer->n_smaller < SMALLER_LEAST ? N_OF - N_TRIED : 0;
+        writer->n_tried = 0;
+        writer->n_smaller = 0;
+    }
+}
 
-    hash = checkpoint_hash(hash, rest, rest_size);
+// @return bytes of writer->packed; 0: it is stored as it is
+static uint32_t pack(struct checkpoint_writer *writer, const void *bytes,
+                     uint32_t size)
+{
+    uint32_t n;
+
+    if (writer->compression == NULL || size < SMALL) {
+        return 0;
+    }
+    if (writer->n_left_alone > 0) {
+        writer->n_left_alone--;
+        return 0;
+    }
+    n = compression_pack(writer->compression, bytes, size, writer->packed,
+                         size - size / 8);
+    note_tried(writer, n > 0);
+    return n;
+}
+
+struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
+                                         const void *bytes, uint32_t size)
+{
+    const struct checkpoint_place place = {writer->sum.n_bytes,
+                                           writer->sum.hash};
+    const uint32_t packed = pack(writer, bytes, size);
+    const uint32_t stored = packed > 0 ? packed : size;
+    const void *what = packed > 0 ? writer->packed : bytes;
+    const uint64_t hash = record_hash(place.seed, size, what, stored);
+
     writer->sum.hash = hash;
-    put(writer, &both, sizeof both);
-    put(writer, bytes, size);
-    put(writer, rest, rest_size);
-    put(writer, &size, sizeof size); // where it is cut
+    writer->n_plain += size;
+    put(writer, &stored, sizeof stored);
+    put(writer, &size, sizeof size);
+    put(writer, what, stored);
     put(writer, &hash, sizeof hash);
+    return place;
 }
 
 const char *checkpoint_write_end(struct checkpoint_writer *writer)
@@ -132,6 +189,10 @@ const char *checkpoint_write_end(struct checkpoint_writer *writer)
     }
     let_signal(&before);
     writer->file = NULL;
+    compression_close(writer->compression);
+    writer->compression = NULL;
+    free(writer->packed);
+    writer->packed = NULL;
     return writer->error == 0 ? NULL : strerror(writer->error);
 }
 
@@ -151,9 +212,10 @@ const char *checkpoint_read_from(struct checkpoint_reader *reader, FILE *file)
     *reader =
         (struct checkpoint_reader){.sum = {.hash = SEED},
                                    .file = file,
-                                   .bytes = malloc(CHECKPOINT_RECORD_MAX)};
+                                   .bytes = malloc(CHECKPOINT_RECORD_MAX),
+                                   .packed = malloc(CHECKPOINT_RECORD_MAX)};
     errno = 0;
-    if (reader->bytes == NULL) {
+    if (reader->bytes == NULL || reader->packed == NULL) {
         why = strerror(ENOMEM);
     } else if (!get(reader, found, sizeof found) ||
                memcmp(found, magic, sizeof magic) != 0) {
@@ -173,22 +235,6 @@ const char *checkpoint_read_begin(struct checkpoint_reader *reader,
     return file == NULL ? strerror(errno) : checkpoint_read_from(reader, file);
 }
 
-// A record has been read up to its checksum.
-static enum checkpoint_read judge(struct checkpoint_reader *reader,
-                                  uint32_t size, uint32_t cut)
-{
-    uint64_t hash;
-    uint64_t found;
-
-    if (cut > size || !get(reader, &found, sizeof found)) {
-        return CHECKPOINT_TORN;
-    }
-    hash = checkpoint_hash(reader->sum.hash, reader->bytes, cut);
-    hash = checkpoint_hash(hash, reader->bytes + cut, size - cut);
-    reader->sum.hash = hash;
-    return found == hash ? CHECKPOINT_RECORD : CHECKPOINT_TORN;
-}
-
 static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
 {
     uint64_t found;
@@ -199,21 +245,72 @@ static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
                : CHECKPOINT_TORN;
 }
 
+// What is stored of a record, to reader->bytes if it is all, else to reader->packed.
+static enum checkpoint_read read_stored(struct checkpoint_reader *reader,
+                                        uint32_t *stored, uint32_t *size)
+{
+    uint8_t *to;
+    uint64_t found;
+
+    if (!get(reader, stored, sizeof *stored) ||
+        (*stored > 0 && !get(reader, size, sizeof *size))) {
+        return CHECKPOINT_TORN;
+    }
+    if (*stored == 0) {
+        return judge_end(reader);
+    }
+    if (*size > CHECKPOINT_RECORD_MAX || *stored > *size) {
+        return CHECKPOINT_TORN;
+    }
+    to = *stored < *size ? reader->packed : reader->bytes;
+    if (!get(reader, to, *stored) || !get(reader, &found, sizeof found)) {
+        return CHECKPOINT_TORN;
+    }
+    reader->sum.hash = record_hash(reader->sum.hash, *size, to, *stored);
+    return found == reader->sum.hash ? CHECKPOINT_RECORD : CHECKPOINT_TORN;
+}
+
+static enum checkpoint_read unpack(struct checkpoint_reader *reader,
+                                   uint32_t stored, uint32_t size)
+{
+    if (reader->compression == NULL) {
+        reader->compression = compression_open();
+    }
+    return reader->compression == NULL ? CHECKPOINT_PACKED
+           : compression_unpack(reader->compression, reader->packed, stored,
+                                reader->bytes, size)
+               ? CHECKPOINT_RECORD
+               : CHECKPOINT_TORN;
+}
+
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size)
 {
-    uint32_t cut;
+    uint32_t stored;
+    const enum checkpoint_read found = read_stored(reader, &stored, size);
 
-    if (!get(reader, size, sizeof *size) || *size > CHECKPOINT_RECORD_MAX) {
+    return found == CHECKPOINT_RECORD && stored < *size
+               ? unpack(reader, stored, *size)
+               : found;
+}
+
+const char *checkpoint_why(enum checkpoint_read found)
+{
+    return found == CHECKPOINT_PACKED
+               ? "it is compressed, and there is no zstd here (teamster info)"
+               : "it is torn, or bytes of it have changed";
+}
+
+enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
+                                        const struct checkpoint_place *place,
+                                        uint32_t *size)
+{
+    if (place->offset > INT64_MAX ||
+        fseeko(reader->file, (off_t)place->offset, SEEK_SET) != 0) {
         return CHECKPOINT_TORN;
     }
-    if (*size == 0) {
-        return judge_end(reader);
-    }
-    if (!get(reader, reader->bytes, *size) || !get(reader, &cut, sizeof cut)) {
-        return CHECKPOINT_TORN;
-    }
-    return judge(reader, *size, cut);
+    reader->sum = (struct checkpoint_sum){place->offset, place->seed};
+    return checkpoint_read(reader, size);
 }
 
 void checkpoint_read_end(struct checkpoint_reader *reader)
@@ -222,6 +319,8 @@ void checkpoint_read_end(struct checkpoint_reader *reader)
         fclose(reader->file);
     }
     free(reader->bytes);
+    free(reader->packed);
+    compression_close(reader->compression);
     *reader = (struct checkpoint_reader){0};
 }
 
@@ -230,16 +329,17 @@ const char *checkpoint_check(const char *path, const struct checkpoint_sum *sum)
     struct checkpoint_reader reader;
     enum checkpoint_read found;
     const char *why = checkpoint_read_begin(&reader, path);
+    uint32_t stored;
     uint32_t size;
 
     if (why != NULL) {
         return why;
     }
     do {
-        found = checkpoint_read(&reader, &size);
+        found = read_stored(&reader, &stored, &size);
     } while (found == CHECKPOINT_RECORD);
     if (found == CHECKPOINT_TORN) {
-        why = "it is torn, or bytes of it have changed";
+        why = checkpoint_why(found);
     } else if (reader.sum.hash != sum->hash ||
                reader.sum.n_bytes != sum->n_bytes) {
         why = "it is of another checkpoint";

@@ -5,9 +5,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "os/compression.h"
+
 /*
  * A file of a checkpoint: records of bytes, one behind the other, each with a checksum, and
- * an end that says that it is whole. What the bytes mean is for others to say.
+ * an end that says that it is whole. What the bytes mean is for others to say. Records may
+ * be compressed.
  */
 
 /** Bytes of a record, at most. */
@@ -24,21 +27,33 @@ struct checkpoint_sum {
  * Context: any; pure. */
 uint64_t checkpoint_hash(uint64_t seed, const void *bytes, size_t size);
 
+/** Where a record is in its file, so that it can be read by itself. */
+struct checkpoint_place {
+    uint64_t offset;
+    uint64_t seed; ///< the checksum of all that is in front
+};
+
 struct checkpoint_writer {
     FILE *file;
     int error; ///< of the first write that failed: errno
     struct checkpoint_sum sum;
+    uint64_t n_plain; ///< bytes of all records, before they were compressed
+    struct compression *compression; ///< NULL: they are not
+    uint8_t *packed;                 ///< [CHECKPOINT_RECORD_MAX] if they are
+    unsigned n_tried;      ///< since it was last asked whether it pays
+    unsigned n_smaller;    ///< of these
+    unsigned n_left_alone; ///< records that are not tried now
 };
 
 /** Begin a file that is not there yet. Whatever fails later is told at the end.
+ * @param is_compressed  records are, where that pays and there is zstd
  * @return NULL, or why not: then there is nothing to end */
 const char *checkpoint_write_begin(struct checkpoint_writer *writer,
-                                   const char *path);
+                                   const char *path, int is_compressed);
 
-/** Add a record, of two parts. @param size, rest_size  together at most
- * CHECKPOINT_RECORD_MAX, at least 1 */
-void checkpoint_write(struct checkpoint_writer *writer, const void *bytes,
-                      uint32_t size, const void *rest, uint32_t rest_size);
+/** Add a record. @param size  1 to CHECKPOINT_RECORD_MAX @return where it is */
+struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
+                                         const void *bytes, uint32_t size);
 
 /** End it, and wait until it is on the disk. @return NULL, or why it is not whole */
 const char *checkpoint_write_end(struct checkpoint_writer *writer);
@@ -47,6 +62,8 @@ struct checkpoint_reader {
     FILE *file;
     uint8_t *bytes; ///< [CHECKPOINT_RECORD_MAX]
     struct checkpoint_sum sum;
+    uint8_t *packed;                 ///< [CHECKPOINT_RECORD_MAX]
+    struct compression *compression; ///< NULL: none has been needed
 };
 
 /** Read a file that is open, which is closed at the end.
@@ -60,11 +77,21 @@ enum checkpoint_read {
     CHECKPOINT_RECORD, ///< there is one, good until the next call
     CHECKPOINT_END,    ///< there was none more, and the file is whole
     CHECKPOINT_TORN,   ///< it is not
+    CHECKPOINT_PACKED, ///< the record is compressed, and there is no zstd here
 };
+
+/** What is said of a file of which that is found: TORN or PACKED. */
+const char *checkpoint_why(enum checkpoint_read found);
 
 /** The next record. Accepts any bytes. @param[out] size  of reader->bytes */
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size);
+
+/** The record at a place; others may follow it. As checkpoint_read(), which says that it is torn
+ * if it is not the one that was written there. */
+enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
+                                        const struct checkpoint_place *place,
+                                        uint32_t *size);
 
 /** Close the file; what was read is not good any more. */
 void checkpoint_read_end(struct checkpoint_reader *reader);

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_LINE "Teamster checkpoint 2\n"
+#define FIRST_LINE "Teamster checkpoint 3\n"
 #define MANIFEST_MAX (1u << 20)
 #define WHOLE_KEPT 2u
 
@@ -93,12 +93,22 @@ char **checkpoint_arguments(struct checkpoint_manifest *manifest)
     return argv;
 }
 
-uint64_t checkpoint_bytes(const struct checkpoint_manifest *manifest)
+uint64_t checkpoint_new_bytes(const struct checkpoint_manifest *manifest)
 {
     uint64_t n_bytes = 0;
 
     for (unsigned i = 0; i < manifest->n_nodes; i++) {
         n_bytes += manifest->files[i].n_bytes;
+    }
+    return n_bytes;
+}
+
+uint64_t checkpoint_bytes(const struct checkpoint_manifest *manifest)
+{
+    uint64_t n_bytes = checkpoint_new_bytes(manifest);
+
+    for (unsigned i = 0; i < manifest->n_older; i++) {
+        n_bytes += manifest->older[i].sum.n_bytes;
     }
     return n_bytes;
 }
@@ -116,6 +126,13 @@ static void write_argument(FILE *file, const char *word)
         }
     }
     putc('\n', file);
+}
+
+static void write_older(FILE *file, const struct checkpoint_older *older)
+{
+    fprintf(file, "older %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+            older->generation, older->index, older->sum.n_bytes,
+            older->sum.hash);
 }
 
 char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
@@ -140,6 +157,9 @@ char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
     for (unsigned i = 0; i < manifest->n_nodes; i++) {
         fprintf(file, "file %" PRIu64 " %" PRIu64 "\n",
                 manifest->files[i].n_bytes, manifest->files[i].hash);
+    }
+    for (unsigned i = 0; i < manifest->n_older; i++) {
+        write_older(file, &manifest->older[i]);
     }
     fflush(file);
     fprintf(file, "end %" PRIu64 "\n", checkpoint_hash(0, text, *size));
@@ -235,26 +255,53 @@ static int take_argument(const char **at, const char *end,
     return 1;
 }
 
+// A line of numbers. @return 0, and `at` stays: it is another line
+static int take_numbers(const char **at, const char *end, const char *name,
+                        uint64_t *numbers, unsigned n)
+{
+    const char *const before = *at;
+    char line[512];
+    const char *rest = take_line(at, end, name, line);
+    int behind = 0;
+
+    for (unsigned i = 0; i < n && rest != NULL; i++, rest += behind) {
+        if (sscanf(rest, "%" SCNu64 "%n", &numbers[i], &behind) != 1) {
+            *at = before;
+            return 0;
+        }
+    }
+    if (rest == NULL || *rest != '\0') {
+        *at = before;
+        return 0;
+    }
+    return 1;
+}
+
 static int take_file(const char **at, const char *end,
                      struct checkpoint_manifest *manifest)
 {
-    char line[512];
-    const char *rest;
-    struct checkpoint_sum *sum;
-    int n = 0;
+    uint64_t numbers[2];
 
-    if (manifest->n_nodes == TM_MAX_NODES) {
+    if (manifest->n_nodes == TM_MAX_NODES ||
+        !take_numbers(at, end, "file", numbers, 2)) {
         return 0;
     }
-    rest = take_line(at, end, "file", line);
-    sum = &manifest->files[manifest->n_nodes];
-    if (rest == NULL ||
-        sscanf(rest, "%" SCNu64 " %" SCNu64 "%n", &sum->n_bytes, &sum->hash,
-               &n) != 2 ||
-        rest[n] != '\0') {
+    manifest->files[manifest->n_nodes++] =
+        (struct checkpoint_sum){numbers[0], numbers[1]};
+    return 1;
+}
+
+static int take_older(const char **at, const char *end,
+                      struct checkpoint_manifest *manifest)
+{
+    uint64_t numbers[4];
+
+    if (manifest->n_older == TM_MAX_NODES * CHECKPOINT_OLDER_MAX ||
+        !take_numbers(at, end, "older", numbers, 4)) {
         return 0;
     }
-    manifest->n_nodes++;
+    manifest->older[manifest->n_older++] = (struct checkpoint_older){
+        numbers[0], numbers[1], {numbers[2], numbers[3]}};
     return 1;
 }
 
@@ -278,6 +325,8 @@ static int take_all(const char **at, const char *end,
     while (take_argument(at, end, manifest)) {
     }
     while (take_file(at, end, manifest)) {
+    }
+    while (take_older(at, end, manifest)) {
     }
     return manifest->n_nodes > 0;
 }
@@ -317,6 +366,14 @@ void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
              folder, generation, index);
 }
 
+void checkpoint_older_path(char *path, const char *folder, uint64_t generation,
+                           uint64_t of, uint64_t index)
+{
+    snprintf(path, CHECKPOINT_PATH_MAX,
+             "%s/generation-%" PRIu64 "/older-%" PRIu64 "-%" PRIu64, folder,
+             generation, of, index);
+}
+
 static void manifest_path(char *path, const char *folder, uint64_t generation,
                           const char *behind)
 {
@@ -342,6 +399,24 @@ const char *checkpoint_begin(const char *folder, uint64_t generation)
     }
     checkpoint_generation_path(path, folder, generation);
     return mkdir(path, 0700) == 0 ? NULL : strerror(errno);
+}
+
+const char *checkpoint_keep(const char *folder, uint64_t generation,
+                            uint64_t other,
+                            const struct checkpoint_older *older)
+{
+    char from[CHECKPOINT_PATH_MAX];
+    char to[CHECKPOINT_PATH_MAX];
+
+    if (older->generation == other) {
+        checkpoint_file_path(from, folder, other, (unsigned)older->index);
+    } else {
+        checkpoint_older_path(from, folder, other, older->generation,
+                              older->index);
+    }
+    checkpoint_older_path(to, folder, generation, older->generation,
+                          older->index);
+    return link(from, to) == 0 ? NULL : strerror(errno);
 }
 
 static const char *write_manifest(const char *path, const char *text,
@@ -392,19 +467,32 @@ const char *checkpoint_commit(const char *folder,
     return why != NULL ? why : checkpoint_sync_folder(folder);
 }
 
+// Files that nobody knows stay, and so does the folder then.
+static int is_ours(const char *name)
+{
+    return strncmp(name, "node-", strlen("node-")) == 0 ||
+           strncmp(name, "older-", strlen("older-")) == 0 ||
+           strcmp(name, "manifest.new") == 0;
+}
+
 void checkpoint_remove(const char *folder, uint64_t generation)
 {
     char path[CHECKPOINT_PATH_MAX];
+    DIR *opened;
+    struct dirent *entry;
 
     manifest_path(path, folder, generation, ""); // first: now it is none
     unlink(path);
-    manifest_path(path, folder, generation, ".new");
-    unlink(path);
-    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
-        checkpoint_file_path(path, folder, generation, i);
-        unlink(path);
-    }
     checkpoint_generation_path(path, folder, generation);
+    opened = opendir(path);
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
+        if (is_ours(entry->d_name)) {
+            unlinkat(dirfd(opened), entry->d_name, 0);
+        }
+    }
+    if (opened != NULL) {
+        closedir(opened);
+    }
     rmdir(path);
 }
 
@@ -526,22 +614,39 @@ const char *checkpoint_load(const char *folder, uint64_t generation,
     return why;
 }
 
+static const char *name_in(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+static const char *check_file(const char *path,
+                              const struct checkpoint_sum *sum, char *name)
+{
+    const char *why = checkpoint_check(path, sum);
+
+    snprintf(name, CHECKPOINT_NAME_MAX, "%s", why == NULL ? "" : name_in(path));
+    return why;
+}
+
 const char *checkpoint_check_files(const char *folder,
                                    const struct checkpoint_manifest *manifest,
-                                   unsigned *index)
+                                   char *name)
 {
-    for (unsigned i = 0; i < manifest->n_nodes; i++) {
-        char path[CHECKPOINT_PATH_MAX];
-        const char *why;
+    char path[CHECKPOINT_PATH_MAX];
+    const char *why = NULL;
 
+    for (unsigned i = 0; i < manifest->n_nodes && why == NULL; i++) {
         checkpoint_file_path(path, folder, manifest->generation, i);
-        why = checkpoint_check(path, &manifest->files[i]);
-        if (why != NULL) {
-            *index = i;
-            return why;
-        }
+        why = check_file(path, &manifest->files[i], name);
     }
-    return NULL;
+    for (unsigned i = 0; i < manifest->n_older && why == NULL; i++) {
+        const struct checkpoint_older *older = &manifest->older[i];
+
+        checkpoint_older_path(path, folder, manifest->generation,
+                              older->generation, older->index);
+        why = check_file(path, &older->sum, name);
+    }
+    return why;
 }
 
 /** @param[out] why  [256] @return 1 it may be chosen */
@@ -560,15 +665,15 @@ static int has_manifest(const char *folder, uint64_t generation,
 static int is_whole(const char *folder, uint64_t generation,
                     struct checkpoint_manifest *manifest, char *why)
 {
+    char name[CHECKPOINT_NAME_MAX];
     const char *found;
-    unsigned index;
 
     if (!has_manifest(folder, generation, manifest, why)) {
         return 0;
     }
-    found = checkpoint_check_files(folder, manifest, &index);
+    found = checkpoint_check_files(folder, manifest, name);
     if (found != NULL) {
-        snprintf(why, 256, "node-%u: %s", index, found);
+        snprintf(why, 256, "%s: %s", name, found);
         return 0;
     }
     return 1;

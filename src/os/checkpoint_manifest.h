@@ -8,11 +8,22 @@
 /*
  * What a checkpoint consists of. In its folder each *generation* is a folder
  * `generation-N`, with a file of each node and a `manifest`, which is written last: one
- * without is no checkpoint.
+ * without is no checkpoint. What has not changed since an earlier generation is not written
+ * again: the folder has a second name (a hard link) for each file of that one that has it,
+ * `older-GENERATION-INDEX`. So a generation needs nothing outside its folder.
  */
 
 #define CHECKPOINT_ARGUMENTS_MAX 8192u ///< bytes of the program's words
 #define CHECKPOINT_PATH_MAX 1280u
+#define CHECKPOINT_NAME_MAX 64u ///< of a file in a generation's folder
+#define CHECKPOINT_OLDER_MAX 8u ///< older files that a node's file refers to
+
+/** A file of an earlier generation. */
+struct checkpoint_older {
+    uint64_t generation; ///< that it was written for ...
+    uint64_t index;      ///< ... as the file of this node
+    struct checkpoint_sum sum;
+};
 
 struct checkpoint_manifest {
     uint64_t generation;
@@ -33,6 +44,8 @@ struct checkpoint_manifest {
     uint64_t n_pages;
     unsigned n_nodes; ///< files
     struct checkpoint_sum files[TM_MAX_NODES];
+    unsigned n_older; ///< files that these refer to
+    struct checkpoint_older older[TM_MAX_NODES * CHECKPOINT_OLDER_MAX];
     char arguments
         [CHECKPOINT_ARGUMENTS_MAX]; ///< the program's, each with its NUL
     size_t arguments_size;
@@ -47,8 +60,9 @@ int checkpoint_has_arguments(const struct checkpoint_manifest *manifest,
 /** @return the same, to be freed; the words stay in the manifest */
 char **checkpoint_arguments(struct checkpoint_manifest *manifest);
 
-/** Bytes of all files. */
+/** Bytes of all files, and of those that were written for this generation. */
 uint64_t checkpoint_bytes(const struct checkpoint_manifest *manifest);
+uint64_t checkpoint_new_bytes(const struct checkpoint_manifest *manifest);
 
 /** As text. @return to be freed; NULL if memory is short */
 char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
@@ -66,6 +80,15 @@ void checkpoint_generation_path(char *path, const char *folder,
                                 uint64_t generation);
 void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
                           unsigned index);
+/** And an older file that it has. @param of  the generation that it was written for */
+void checkpoint_older_path(char *path, const char *folder, uint64_t generation,
+                           uint64_t of, uint64_t index);
+
+/** Have a generation that has been begun keep a file that another one has.
+ * @return NULL, or why it cannot */
+const char *checkpoint_keep(const char *folder, uint64_t generation,
+                            uint64_t other,
+                            const struct checkpoint_older *older);
 
 /** Make the folder, if it is not there. @return NULL, or why not */
 const char *checkpoint_open_folder(const char *folder);
@@ -109,10 +132,11 @@ const char *checkpoint_choose(const char *folder,
 const char *checkpoint_newest(const char *folder,
                               struct checkpoint_manifest *manifest);
 
-/** Are all its files whole? @param[out] index  of one that is not
+/** Are all its files whole, and the older ones that it has?
+ * @param[out] name  [CHECKPOINT_NAME_MAX] of one that is not
  * @return NULL, or why not */
 const char *checkpoint_check_files(const char *folder,
                                    const struct checkpoint_manifest *manifest,
-                                   unsigned *index);
+                                   char *name);
 
 #endif

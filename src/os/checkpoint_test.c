@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "os/checkpoint_manifest.h"
 
 static char folder[200];
@@ -40,14 +41,18 @@ static int end(void **state)
 
 static const char text[] = "some bytes of a record, and more of them";
 
+enum { N_PLACES = 100 };
+
+static struct checkpoint_place places[N_PLACES]; // of the file's last records
+
 static struct checkpoint_sum write_file(const char *path, unsigned n_records)
 {
     struct checkpoint_writer writer;
 
-    assert_null(checkpoint_write_begin(&writer, path));
+    assert_null(checkpoint_write_begin(&writer, path, 1));
     for (unsigned i = 0; i < n_records; i++) {
-        checkpoint_write(&writer, text, i % sizeof text + 1, text,
-                         i * 7 % sizeof text);
+        places[i % N_PLACES] =
+            checkpoint_write(&writer, text, i % sizeof text + 1);
     }
     assert_null(checkpoint_write_end(&writer));
     return writer.sum;
@@ -88,12 +93,9 @@ static void records_come_back_as_they_were(void **state)
     sum = write_file(path, 100);
     assert_null(checkpoint_read_begin(&reader, path));
     for (unsigned i = 0; i < 100; i++) {
-        const uint32_t first = i % sizeof text + 1;
-
         assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
-        assert_int_equal(size, first + i * 7 % sizeof text);
-        assert_memory_equal(reader.bytes, text, first);
-        assert_memory_equal(reader.bytes + first, text, size - first);
+        assert_int_equal(size, i % sizeof text + 1);
+        assert_memory_equal(reader.bytes, text, size);
     }
     assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_END);
     assert_int_equal(reader.sum.hash, sum.hash);
@@ -157,22 +159,256 @@ static void two_records_that_change_places_are_seen(void **state)
     size_t size;
     char *bytes;
     char kept[32];
+    const size_t n = 4 + 4 + 3 + 8; // stored, size, bytes, checksum
 
     (void)state;
     snprintf(path, sizeof path, "%s/file", folder);
-    assert_null(checkpoint_write_begin(&writer, path));
-    checkpoint_write(&writer, "one", 3, NULL, 0);
-    checkpoint_write(&writer, "two", 3, NULL, 0);
+    assert_null(checkpoint_write_begin(&writer, path, 1));
+    checkpoint_write(&writer, "one", 3);
+    checkpoint_write(&writer, "two", 3);
     assert_null(checkpoint_write_end(&writer));
     sum = writer.sum;
     bytes = read_bytes(path, &size);
-    memcpy(kept, bytes + 8, 19); // size, bytes, cut, checksum
-    memcpy(bytes + 8, bytes + 8 + 19, 19);
-    memcpy(bytes + 8 + 19, kept, 19);
+    memcpy(kept, bytes + 8, n);
+    memcpy(bytes + 8, bytes + 8 + n, n);
+    memcpy(bytes + 8 + n, kept, n);
     write_bytes(path, bytes, size);
     assert_non_null(checkpoint_check(path, &sum));
     free(bytes);
     unlink(path);
+}
+
+static void a_record_can_be_read_alone(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_reader reader;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    (void)write_file(path, N_PLACES);
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = N_PLACES; i-- > 0;) {
+        struct checkpoint_place place = places[i];
+
+        assert_int_equal(checkpoint_read_at(&reader, &place, &size),
+                         CHECKPOINT_RECORD);
+        assert_int_equal(size, i % sizeof text + 1);
+        place.seed ^= 1;
+        assert_int_equal(checkpoint_read_at(&reader, &place, &size),
+                         CHECKPOINT_TORN);
+        place = places[i];
+        place.offset++;
+        assert_int_equal(checkpoint_read_at(&reader, &place, &size),
+                         CHECKPOINT_TORN);
+    }
+    checkpoint_read_end(&reader);
+    unlink(path);
+}
+
+// ---- compressed
+
+enum { LARGE = 4096 };
+
+// Records that become smaller, or do not, one after the other.
+static struct checkpoint_sum write_large(const char *path, unsigned n_records,
+                                         unsigned random_each,
+                                         int is_compressed)
+{
+    struct checkpoint_writer writer;
+    uint64_t seed = 3;
+    uint8_t bytes[LARGE];
+
+    assert_null(checkpoint_write_begin(&writer, path, is_compressed));
+    for (unsigned i = 0; i < n_records; i++) {
+        for (size_t at = 0; at < sizeof bytes; at++) {
+            bytes[at] =
+                (uint8_t)((i + 1) % random_each == 0 ? random_next(&seed) : i);
+        }
+        (void)checkpoint_write(&writer, bytes, sizeof bytes);
+    }
+    assert_null(checkpoint_write_end(&writer));
+    return writer.sum;
+}
+
+static void compressed_records_come_back_as_they_were(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_reader reader;
+    struct checkpoint_sum sum;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 40, 7, 1);
+    assert_null(checkpoint_check(path, &sum));
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = 0; i < 40; i++) {
+        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
+        assert_int_equal(size, LARGE);
+        for (unsigned at = 0; at < LARGE && (i + 1) % 7 > 0; at++) {
+            assert_int_equal(reader.bytes[at], i);
+        }
+    }
+    assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_END);
+    checkpoint_read_end(&reader);
+    unlink(path);
+}
+
+static uint64_t size_of_large(unsigned random_each, int is_compressed)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_sum sum;
+
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 300, random_each, is_compressed);
+    unlink(path);
+    return sum.n_bytes;
+}
+
+static void records_are_compressed_where_it_pays(void **state)
+{
+    struct compression *compression = compression_open();
+
+    (void)state;
+    if (compression == NULL) {
+        skip();
+    }
+    compression_close(compression);
+    assert_true(size_of_large(UINT32_MAX, 1) < size_of_large(1, 0) / 10);
+    assert_int_equal(size_of_large(1, 1), size_of_large(1, 0));
+    assert_true(size_of_large(2, 1) < size_of_large(2, 0) * 6 / 10);
+}
+
+static void each_byte_of_a_compressed_record_that_changes_is_seen(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_sum sum;
+    size_t size;
+    char *bytes;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_large(path, 3, 100, 1);
+    bytes = read_bytes(path, &size);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (char)(1 << i % 8);
+        write_bytes(path, bytes, size);
+        assert_non_null(checkpoint_check(path, &sum));
+        bytes[i] ^= (char)(1 << i % 8);
+    }
+    free(bytes);
+    unlink(path);
+}
+
+// ---- older files
+
+// A generation that has a file of each of others. @return its manifest
+static struct checkpoint_manifest *make_chain(
+    uint64_t generation, struct checkpoint_manifest *parent)
+{
+    struct checkpoint_manifest *manifest = make_generation(generation);
+    struct checkpoint_older older = {parent->generation, 2, parent->files[2]};
+
+    for (unsigned i = 0; i < parent->n_older; i++) {
+        manifest->older[manifest->n_older++] = parent->older[i];
+    }
+    manifest->older[manifest->n_older++] = older;
+    for (unsigned i = 0; i < manifest->n_older; i++) {
+        assert_null(checkpoint_keep(folder, generation, parent->generation,
+                                    &manifest->older[i]));
+    }
+    return manifest;
+}
+
+static void a_generation_outlives_those_whose_files_it_has(void **state)
+{
+    struct checkpoint_manifest *manifest = make_generation(1);
+    struct checkpoint_manifest *found = calloc(1, sizeof *found);
+    char name[CHECKPOINT_NAME_MAX];
+
+    (void)state;
+    assert_null(checkpoint_commit(folder, manifest));
+    for (uint64_t generation = 2; generation <= 5; generation++) {
+        struct checkpoint_manifest *next = make_chain(generation, manifest);
+
+        assert_null(checkpoint_commit(folder, next));
+        checkpoint_remove(folder, generation - 1);
+        assert_null(checkpoint_load(folder, generation, found));
+        assert_memory_equal(found, next, sizeof *found);
+        assert_null(checkpoint_check_files(folder, found, name));
+        assert_int_equal(found->n_older, generation - 1);
+        assert_true(checkpoint_new_bytes(found) < checkpoint_bytes(found));
+        free(manifest);
+        manifest = next;
+    }
+    free(found);
+    free(manifest);
+}
+
+static void a_byte_of_an_older_file_that_changes_is_seen(void **state)
+{
+    struct checkpoint_manifest *parent = make_generation(1);
+    struct checkpoint_manifest *manifest = make_chain(3, parent);
+    char name[CHECKPOINT_NAME_MAX];
+    char path[CHECKPOINT_PATH_MAX];
+    size_t size;
+    char *bytes;
+
+    (void)state;
+    checkpoint_older_path(path, folder, 3, 1, 2);
+    bytes = read_bytes(path, &size);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (char)(1 << i % 8);
+        write_bytes(path, bytes, size);
+        assert_non_null(checkpoint_check_files(folder, manifest, name));
+        assert_string_equal(name, "older-1-2");
+        bytes[i] ^= (char)(1 << i % 8);
+    }
+    unlink(path);
+    assert_non_null(checkpoint_check_files(folder, manifest, name));
+    free(bytes);
+    free(manifest);
+    free(parent);
+}
+
+// A crash may come between any two of these.
+static void whatever_a_crash_leaves_there_is_one_that_is_whole(void **state)
+{
+    struct checkpoint_manifest *parent = make_generation(1);
+    struct checkpoint_manifest *found = calloc(1, sizeof *found);
+    struct checkpoint_manifest *manifest;
+    char path[CHECKPOINT_PATH_MAX];
+
+    (void)state;
+    assert_null(checkpoint_commit(folder, parent));
+    manifest = make_chain(3, parent); // all is there but its manifest
+    assert_null(checkpoint_choose(folder, found, NULL, NULL));
+    assert_int_equal(found->generation, 1);
+    assert_null(checkpoint_commit(folder, manifest));
+    for (unsigned i = 0; i < parent->n_nodes; i++) { // the parent goes
+        checkpoint_file_path(path, folder, 1, i);
+        unlink(path);
+        assert_null(checkpoint_choose(folder, found, NULL, NULL));
+        assert_int_equal(found->generation, 3);
+    }
+    checkpoint_remove(folder, 1);
+    assert_null(checkpoint_choose(folder, found, NULL, NULL));
+    assert_int_equal(found->generation, 3);
+    free(found);
+    free(manifest);
+    free(parent);
+}
+
+static void what_is_not_there_cannot_be_kept(void **state)
+{
+    struct checkpoint_manifest *parent = make_generation(1);
+    struct checkpoint_older older = {1, 7, parent->files[2]};
+
+    (void)state;
+    assert_null(checkpoint_begin(folder, 2));
+    assert_non_null(checkpoint_keep(folder, 2, 1, &older));
+    free(parent);
 }
 
 // ---- manifests
@@ -280,6 +516,21 @@ int main(void)
             each_byte_that_changes_and_each_cut_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(two_records_that_change_places_are_seen,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_record_can_be_read_alone, begin, end),
+        cmocka_unit_test_setup_teardown(
+            compressed_records_come_back_as_they_were, begin, end),
+        cmocka_unit_test_setup_teardown(records_are_compressed_where_it_pays,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            each_byte_of_a_compressed_record_that_changes_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_generation_outlives_those_whose_files_it_has, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_byte_of_an_older_file_that_changes_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(
+            whatever_a_crash_leaves_there_is_one_that_is_whole, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_not_there_cannot_be_kept, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_manifest_comes_back_as_it_was, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_manifest_that_has_changed_is_none,

@@ -15,8 +15,8 @@
 //             5 s have passed: -> IDLE, with a warning
 //   TAKE      CUT_SAVE: each node's clerk copies what the node has (checkpoint_clerk.c);
 //             CUT_TAKEN by all: threads go on -> WRITE
-//   WRITE     each node writes its copies to its file (checkpoint_files.c); CUT_SAVED
-//             by all -> CONFIRM
+//   WRITE     each node writes its copies to its file (checkpoint_files.c), or says which
+//             earlier file has them (CUT_OLDER); CUT_SAVED by all -> CONFIRM
 //   CONFIRM   the root writes the manifest -> IDLE, with a warning if one could not write
 //
 // Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
@@ -215,6 +215,9 @@ static void take_all(struct node *node)
         checkpoint->answers.n_ended +
         (checkpoint->restored != NULL ? checkpoint->restored->n_ended : 0);
     checkpoint->generation = checkpoint->next_generation++;
+    checkpoint->newest = checkpoint->whole[0];
+    checkpoint->parent = checkpoint->whole[1]; // A2 of checkpoint_part.c
+    checkpoint->manifest->n_older = 0;
     checkpoint->n_meant = checkpoint->n_asked; // C4
     checkpoint->n_taken = 0;
     checkpoint->n_written = 0;
@@ -426,6 +429,23 @@ static tm_status receive_saved(struct node *node, node_id from,
     return TM_OK;
 }
 
+static tm_status receive_older(struct node *node, node_id from,
+                               const struct message_cut_older *older)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+    struct checkpoint_manifest *manifest = checkpoint->manifest;
+
+    if (node->self != 0 || !roster_has(&node->port.roster, from) ||
+        (checkpoint->step != CUT_TAKE && checkpoint->step != CUT_WRITE) ||
+        older->cut != checkpoint->cut ||
+        manifest->n_older == TM_MAX_NODES * CHECKPOINT_OLDER_MAX) {
+        return TM_EWIRE;
+    }
+    manifest->older[manifest->n_older++] = (struct checkpoint_older){
+        older->generation, older->index, {older->n_bytes, older->hash}};
+    return TM_OK;
+}
+
 static void end_checkpoint(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
@@ -435,14 +455,17 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    checkpoint->whole[1] = checkpoint->whole[0];
+    checkpoint->whole[0] = checkpoint->generation;
     checkpoint->n_told = checkpoint->n_meant;
     cut_marks_tell_saved(node, checkpoint->generation, checkpoint->n_ended,
                          checkpoint->n_told, "");
     log_debug("checkpoint %" PRIu64 ": iteration %" PRIu64 ", %" PRIu64
-              " threads, %" PRIu64 " bytes",
+              " threads, %" PRIu64 " bytes, %" PRIu64 " of them new",
               checkpoint->generation, checkpoint->n_ended,
               checkpoint->manifest->n_threads,
-              checkpoint_bytes(checkpoint->manifest));
+              checkpoint_bytes(checkpoint->manifest),
+              checkpoint_new_bytes(checkpoint->manifest));
     rest(node);
     if (is_asked(checkpoint)) { // meanwhile
         checkpoint->due_ns = 0;
@@ -557,12 +580,16 @@ static tm_status receive(struct node *node, node_id from,
             return TM_EWIRE;
         }
         checkpoint->generation = message->u.cut_save.generation;
+        checkpoint->newest = message->u.cut_save.newest;
+        checkpoint->parent = message->u.cut_save.parent;
         clerk_write(node);
         return TM_OK;
     case MESSAGE_cut_taken:
         return receive_taken(node, from, &message->u.cut_taken);
     case MESSAGE_cut_saved:
         return receive_saved(node, from, message);
+    case MESSAGE_cut_older:
+        return receive_older(node, from, &message->u.cut_older);
     case MESSAGE_load_ask:
         if (from != 0 || checkpoint->has_clerk) {
             return TM_EWIRE;
@@ -642,6 +669,9 @@ static void open_checkpoint(struct node *node)
         return;
     }
     refuse_what_cannot_go_on(node);
+    if (is_wanted(node) && digests_open(&checkpoint->digests) != TM_OK) {
+        checkpoint->digests = NULL; // all is written each time
+    }
     node->prepared.is_followed = node->self == 0;
     if (checkpoint->restored != NULL) {
         sync_hold_threads(node->sync);
@@ -744,7 +774,11 @@ static void finish_checkpoint(struct node *node)
 static void close_checkpoint(struct node *node)
 {
     files_close(node);
-    records_drop(&node->checkpoint.records);
+    files_drop(node);
+    for (unsigned i = 0; i < 3; i++) {
+        cut_table_release(&node->checkpoint.tables[i]);
+    }
+    digests_close(node->checkpoint.digests);
     free(node->checkpoint.manifest);
     free(node->checkpoint.restored);
     node->checkpoint.manifest = NULL;

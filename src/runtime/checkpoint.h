@@ -8,6 +8,7 @@
 #include "os/checkpoint_file.h"
 #include "os/checkpoint_manifest.h"
 #include "pages/engine.h"
+#include "runtime/cut_table.h"
 
 struct node;
 struct options;
@@ -33,6 +34,16 @@ struct cut_records {
     uint8_t *bytes;
     size_t n;
     size_t room;
+};
+
+/** Copies of the pages that a node has for a checkpoint, one behind the other. */
+struct cut_copies {
+    struct cut_copy {
+        page_no page;
+        uint32_t size;
+    } * pages; ///< [n]
+    size_t n;
+    uint8_t *bytes;
 };
 
 /** What nodes have said in a round. */
@@ -64,7 +75,12 @@ struct checkpoint {
     void (*clerk_work)(struct node *node);
     uint64_t generation;        ///< for the clerk
     unsigned n_files;           ///< likewise
+    uint64_t newest;            ///< the newest that is whole; 0: there is none
+    uint64_t parent;            ///< the one before that; 0: there is none
     struct cut_records records; ///< the clerk's, then the kernel thread's
+    struct cut_copies copies;   ///< likewise
+    struct cut_table tables[3]; ///< of newest, parent, and the one under way
+    struct digests *digests;    ///< NULL: everything is written each time
     void (*file_work)(struct node *node);
     pthread_t file_thread;
     int has_file_thread; ///< it has been started, and not been waited for
@@ -92,6 +108,7 @@ struct checkpoint {
         iteration; ///< of the latest one, in barriers that its threads have passed
     uint64_t n_ended; ///< of that: iterations, for people
     uint64_t next_generation;
+    uint64_t whole[2]; ///< newest first; 0: this run has not made it
     char why[CHECKPOINT_PATH_MAX + 160]; ///< it failed; "": it has not
     char told[CHECKPOINT_PATH_MAX + 160];
     struct checkpoint_manifest *manifest; ///< of the one that is being made
@@ -131,31 +148,60 @@ void checkpoint_ask(struct node *node);
 
 // ---- checkpoint_clerk.c, a thread of the node's own that has pages as the program has them
 
+/** Have it do something. Under the node lock. */
+void clerk_start(struct node *node, void (*work)(struct node *node));
 /** Take what this node has, and write it. Under the node lock. */
 void clerk_write(struct node *node);
+
+// ---- checkpoint_load.c, on the clerk
+
 /** Read this node's part of a checkpoint. Under the node lock. */
 void clerk_load(struct node *node, uint64_t generation, unsigned n_files);
 
-// ---- checkpoint_files.c, a kernel thread that writes while the program goes on
+// ---- checkpoint_part.c, this node's file
 
 /** The `send` of a port whose owner are struct cut_records: everything goes there. */
 void records_add(void *owner, node_id to, const struct message *message);
-void records_write(const struct cut_records *records,
-                   struct checkpoint_writer *writer);
 void records_drop(struct cut_records *records);
 
-/** Begin this node's file. @return NULL, or why it cannot be written */
-const char *file_begin(struct node *node, struct checkpoint_writer *writer);
-/** To the root. @param sum  of the file. @param why  it is not whole; NULL: it is */
-void file_tell_saved(struct node *node, const struct checkpoint_sum *sum,
-                     const char *why);
+/** A node's file while it is written, by one thread. */
+struct part_writer {
+    struct node *node;
+    struct checkpoint_writer file;
+    struct cut_table
+        *parent; ///< what has not changed since is not written again
+    struct cut_table *table;
+    struct cut_table none;  ///< where there is no parent
+    struct stretch stretch; ///< that is being put together
+    uint8_t *record;        ///< its bytes, behind room for a header ...
+    uint32_t size;          ///< ... so many
+    uint64_t began_ns;
+    uint64_t n_kept; ///< stretches that were not written again
+};
 
-/** Write the records to this node's file, and say so; they are gone then. Not under the node
- * lock: may wait for the disk if there is no other way. */
+/** Begin it. Waits for the disk, as all of these do.
+ * @return NULL, or why it cannot be written: then there is nothing to end */
+const char *part_begin(struct part_writer *writer, struct node *node);
+void part_add_records(struct part_writer *writer,
+                      const struct cut_records *records);
+/** In rising order, behind all records. */
+void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
+                   uint32_t size);
+/** It is whole, or is not; either is told to the root. Not under the node lock. */
+void part_end(struct part_writer *writer);
+/** It could not be begun: tell the root. */
+void part_tell_failed(struct node *node, const char *why);
+
+// ---- checkpoint_files.c, a kernel thread that writes while the program goes on
+
+/** Write records and copies to this node's file, and say so; they are gone then. Not under the
+ * node lock: may wait for the disk if there is no other way. */
 void files_write(struct node *node);
 /** On the root: all have written; make it a checkpoint, or remove it if `why` says why it is
  * none. Under the node lock. @return TM_OK, what kthread_start() says */
 tm_status files_confirm(struct node *node);
+/** What was taken is not written, or has been. */
+void files_drop(struct node *node);
 /** Wait for the kernel thread. */
 void files_close(struct node *node);
 

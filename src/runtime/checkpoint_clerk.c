@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clerk: a thread of the node's own that takes its part of a checkpoint, or reads it. It
+// The clerk: a thread of the node's own that takes its part of a checkpoint, or reads it
+// (checkpoint_load.c). It
 // runs as threads of the program do, in a slot behind theirs, but the root's list does not
 // have it and it never moves. So it has pages as the program has them: it reads those that the
 // node owns, and writes those of a checkpoint, whatever protocol and pager have to do for that.
 //
 // What it takes is copied, and a kernel thread writes the copies to the disk while the program
-// goes on (checkpoint_files.c). Where there is no room for copies it writes itself, and threads
+// goes on (checkpoint_files.c, checkpoint_part.c). Where there is no room for copies it writes itself, and threads
 // are held until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
@@ -15,7 +16,8 @@
 //   cells_given, lock_last, sem_part, once_part, barrier_part    what this node managed
 //   saved_key, saved_threads ...         on the root
 //   thread_move, thread_stack ...        threads, as if they moved
-//   page_given ...                       pages, at the end; those of zeros are left out
+//   pages_saved, pages_kept ...          pages, at the end; those of zeros are left out. The
+//                                        latter say which older file has them (checkpoint_part.c)
 //
 // W1 All but pages is gathered under the node lock, at once; pages are read after that, and
 //    nobody writes them: C1 of checkpoint.c.
@@ -63,7 +65,7 @@ static void run(void *argument)
     abort();
 }
 
-static void start_clerk(struct node *node, void (*work)(struct node *node))
+void clerk_start(struct node *node, void (*work)(struct node *node))
 {
     struct thread *thread;
     tm_status status;
@@ -149,65 +151,64 @@ static int is_zero(const char *bytes, size_t size)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-// @return 0: it need not be saved. @param[out] message  its body is `bytes`
-static int copy_page(struct node *node, const struct saved_page *saved,
-                     char bytes[TM_PAGE_SIZE], struct message *message)
+static const char *bytes_of(const struct node *node,
+                            const struct saved_page *saved)
 {
-    memcpy(bytes,
-           (char *)space_address(&node->space, saved->page) +
-               saved->part.offset,
-           saved->part.size);
-    *message = (struct message){.type = MESSAGE_page_given,
-                                .u.page_given = {.page = saved->page},
-                                .body = bytes,
-                                .body_size = saved->part.size};
+    return (char *)space_address(&node->space, saved->page) +
+           saved->part.offset;
+}
+
+static int is_needed(const struct saved_page *saved, const char *bytes)
+{
     return saved->is_variable || !is_zero(bytes, saved->part.size);
 }
 
-static void copy_pages(struct node *node, struct taking *taking)
+static void copy_pages(struct node *node, const struct taking *taking)
 {
-    for (size_t i = 0; i < taking->n_pages; i++) {
-        struct message message;
-        char bytes[TM_PAGE_SIZE];
+    struct cut_copies *copies = &node->checkpoint.copies;
+    uint8_t *to;
 
-        if (copy_page(node, &taking->pages[i], bytes, &message)) {
-            records_add(taking->records, 0, &message);
+    copies->pages = malloc((taking->n_pages + 1) * sizeof *copies->pages);
+    copies->bytes = to = malloc((taking->n_pages + 1) * TM_PAGE_SIZE);
+    ensure_memory(copies->pages != NULL && to != NULL);
+    for (size_t i = 0; i < taking->n_pages; i++) {
+        const struct saved_page *saved = &taking->pages[i];
+
+        memcpy(to, bytes_of(node, saved), saved->part.size);
+        if (is_needed(saved, (char *)to)) {
+            copies->pages[copies->n++] =
+                (struct cut_copy){saved->page, saved->part.size};
+            to += saved->part.size;
         }
     }
 }
 
-static void write_page(struct node *node, struct checkpoint_writer *writer,
+// The pager may take a page away between two looks at it.
+static void write_page(struct part_writer *writer,
                        const struct saved_page *saved)
 {
-    uint8_t header[MESSAGE_HEADER_MAX];
-    struct message message;
     char bytes[TM_PAGE_SIZE];
 
-    if (copy_page(node, saved, bytes, &message)) {
-        checkpoint_write(writer, header,
-                         message_encode_header(&message, header), bytes,
-                         message.body_size);
+    memcpy(bytes, bytes_of(writer->node, saved), saved->part.size);
+    if (is_needed(saved, bytes)) {
+        part_add_page(writer, saved->page, bytes, saved->part.size);
     }
 }
 
-// @param[out] sum  of the file
-// @return NULL, or why it is not whole
-static const char *write_at_once(struct node *node, struct taking *taking,
-                                 struct checkpoint_sum *sum)
+// All but its end. @return NULL, or why it cannot be begun
+static const char *write_at_once(struct node *node, const struct taking *taking,
+                                 struct part_writer *writer)
 {
-    struct checkpoint_writer writer;
-    const char *why = file_begin(node, &writer);
+    const char *why = part_begin(writer, node);
 
     if (why != NULL) {
         return why;
     }
-    records_write(taking->records, &writer);
+    part_add_records(writer, taking->records);
     for (size_t i = 0; i < taking->n_pages; i++) {
-        write_page(node, &writer, &taking->pages[i]);
+        write_page(writer, &taking->pages[i]);
     }
-    why = checkpoint_write_end(&writer);
-    *sum = writer.sum;
-    return why;
+    return NULL;
 }
 
 // Half of what this node may have is for copies, at most.
@@ -258,7 +259,9 @@ static const char *open_generation(struct node *node)
     const struct message message = {
         .type = MESSAGE_cut_save,
         .u.cut_save = {.cut = node->checkpoint.cut,
-                       .generation = node->checkpoint.generation},
+                       .generation = node->checkpoint.generation,
+                       .newest = node->checkpoint.newest,
+                       .parent = node->checkpoint.parent},
     };
     const char *why = checkpoint_begin(node->options.checkpoint.folder,
                                        node->checkpoint.generation);
@@ -278,7 +281,7 @@ static void write_part(struct node *node)
 {
     const uint64_t began_ns = clock_now_ns();
     struct taking taking = {.records = &node->checkpoint.records};
-    struct checkpoint_sum sum = {0};
+    struct part_writer writer;
     const char *why = NULL;
     int is_copied;
 
@@ -293,7 +296,7 @@ static void write_part(struct node *node)
     if (is_copied) {
         copy_pages(node, &taking);
     } else if (why == NULL) {
-        why = write_at_once(node, &taking, &sum);
+        why = write_at_once(node, &taking, &writer);
     }
     free(taking.pages);
     log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms",
@@ -303,128 +306,17 @@ static void write_part(struct node *node)
     tell_taken(node, &taking);
     if (is_copied) {
         files_write(node);
+        return;
+    }
+    files_drop(node);
+    if (why == NULL) {
+        part_end(&writer);
     } else {
-        records_drop(taking.records);
-        file_tell_saved(node, &sum, why);
+        part_tell_failed(node, why);
     }
 }
 
 void clerk_write(struct node *node)
 {
-    start_clerk(node, write_part);
-}
-
-// ---- reading
-
-/** What this node reads. */
-struct loading {
-    uint64_t generation;
-    unsigned n_files;
-    unsigned place; ///< of this node among those there are
-    unsigned n_nodes;
-};
-
-// The page's bytes are where the program has them, if they are this node's to read.
-static const char *load_page(struct node *node, const struct loading *loading,
-                             unsigned file, const struct message *message)
-{
-    const page_no page = message->u.page_given.page;
-    struct page_part part;
-    int is_block;
-
-    if (restore_place(file, loading->n_files, loading->n_nodes,
-                      page / SPACE_BLOCK) != loading->place) {
-        return NULL;
-    }
-    node_enter(node);
-    is_block = engine_extent(node->engine, page) != NULL;
-    node_leave(node);
-    if (!is_block) {
-        return "it has a page that is in no block";
-    }
-    part = space_part(&node->space, page);
-    if (message->body_size != part.size) {
-        return "it has a page of another size";
-    }
-    memcpy((char *)space_address(&node->space, page) + part.offset,
-           message->body, part.size);
-    return NULL;
-}
-
-/** A file whose pages are loaded. */
-struct file_load {
-    struct node *node;
-    const struct loading *loading;
-    unsigned file;
-    const char *why; ///< a page cannot be; NULL: all could
-};
-
-static int take_page(void *owner, const struct message *message)
-{
-    struct file_load *load = owner;
-
-    if (message->type == MESSAGE_page_given) {
-        load->why = load_page(load->node, load->loading, load->file, message);
-    }
-    return load->why == NULL;
-}
-
-static const char *load_file(struct node *node, const struct loading *loading,
-                             unsigned file)
-{
-    struct file_load load = {node, loading, file, NULL};
-    const char *why =
-        restore_each(node, loading->generation, file, take_page, &load);
-
-    return why != NULL ? why : load.why;
-}
-
-static struct loading describe_loading(struct node *node)
-{
-    struct loading loading = {.generation = node->checkpoint.generation,
-                              .n_files = node->checkpoint.n_files,
-                              .n_nodes = node->port.roster.n_live};
-
-    while (node->port.roster.live[loading.place] != node->self) {
-        loading.place++;
-    }
-    return loading;
-}
-
-static void tell_loaded(struct node *node, unsigned file, const char *why)
-{
-    char text[CHECKPOINT_PATH_MAX + 160];
-    struct message message = {.type = MESSAGE_loaded,
-                              .u.loaded = {.is_whole = why == NULL}};
-
-    if (why != NULL) {
-        message.body = text;
-        message.body_size = (uint32_t)snprintf(
-            text, sizeof text, "node-%u cannot be read by node %u: %s", file,
-            node->self, why);
-    }
-    node_enter(node);
-    engine_order(node->engine, 0, 0, ORDER_MOVES);
-    port_send(&node->port, 0, &message);
-    node_leave(node);
-}
-
-static void load_part(struct node *node)
-{
-    const struct loading loading = describe_loading(node);
-    const char *why = NULL;
-    unsigned file = 0;
-
-    for (; file < loading.n_files && why == NULL; file++) {
-        why = load_file(node, &loading, file);
-    }
-    wait_for_release(node);
-    tell_loaded(node, file - 1, why);
-}
-
-void clerk_load(struct node *node, uint64_t generation, unsigned n_files)
-{
-    node->checkpoint.generation = generation;
-    node->checkpoint.n_files = n_files;
-    start_clerk(node, load_part);
+    clerk_start(node, write_part);
 }

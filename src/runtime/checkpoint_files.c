@@ -8,116 +8,51 @@
 //
 // F1 A file is written from copies, or while threads are held: what threads do meanwhile is
 //    not in it.
-#include "base/log.h"
-#include "base/vector.h"
 #include "os/kthread.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-// ---- records
-
-static void add_bytes(struct cut_records *records, const void *bytes,
-                      size_t size)
-{
-    vector_reserve(records->bytes, records->room, records->n + size);
-    if (size > 0) {
-        memcpy(records->bytes + records->n, bytes, size);
-    }
-    records->n += size;
-}
-
-void records_add(void *owner, node_id to, const struct message *message)
-{
-    struct cut_records *records = owner;
-    uint8_t header[MESSAGE_HEADER_MAX];
-    const uint32_t n = message_encode_header(message, header);
-    const uint32_t size = n + message->body_size;
-
-    (void)to;
-    add_bytes(records, &size, sizeof size);
-    add_bytes(records, header, n);
-    add_bytes(records, message->body, message->body_size);
-}
-
-void records_write(const struct cut_records *records,
-                   struct checkpoint_writer *writer)
-{
-    size_t at = 0;
-
-    while (at < records->n) {
-        uint32_t size;
-
-        memcpy(&size, records->bytes + at, sizeof size);
-        checkpoint_write(writer, records->bytes + at + sizeof size, size, NULL,
-                         0);
-        at += sizeof size + size;
-    }
-}
 
 // ---- this node's file
 
-const char *file_begin(struct node *node, struct checkpoint_writer *writer)
+static void add_copies(struct part_writer *writer,
+                       const struct cut_copies *copies)
 {
-    char path[CHECKPOINT_PATH_MAX];
-    unsigned index = 0;
+    const uint8_t *at = copies->bytes;
 
-    while (node->port.roster.live[index] != node->self) {
-        index++;
+    for (size_t i = 0; i < copies->n; at += copies->pages[i++].size) {
+        part_add_page(writer, copies->pages[i].page, at, copies->pages[i].size);
     }
-    checkpoint_file_path(path, node->options.checkpoint.folder,
-                         node->checkpoint.generation, index);
-    return checkpoint_write_begin(writer, path);
-}
-
-void file_tell_saved(struct node *node, const struct checkpoint_sum *sum,
-                     const char *why)
-{
-    char text[CHECKPOINT_PATH_MAX + 160];
-    const struct message message = {
-        .type = MESSAGE_cut_saved,
-        .u.cut_saved =
-            {
-                .cut = node->checkpoint.cut,
-                .is_whole = why == NULL,
-                .n_bytes = sum->n_bytes,
-                .hash = sum->hash,
-            },
-        .body = why == NULL ? NULL : text,
-        .body_size = why == NULL ? 0
-                                 : (uint32_t)snprintf(
-                                       text, sizeof text, "%s: %s",
-                                       node->options.checkpoint.folder, why),
-    };
-
-    node_enter(node);
-    port_send(&node->port, 0, &message);
-    node_leave(node);
 }
 
 static void write_file(struct node *node)
 {
-    struct cut_records *records = &node->checkpoint.records;
-    struct checkpoint_writer writer = {0};
+    struct part_writer writer;
     const char *why;
 
     planned_faults_delay_file(&node->planned_faults);
-    why = file_begin(node, &writer);
-    if (why == NULL) {
-        records_write(records, &writer);
-        why = checkpoint_write_end(&writer);
+    why = part_begin(&writer, node);
+    if (why != NULL) {
+        files_drop(node);
+        part_tell_failed(node, why);
+        return;
     }
-    records_drop(records);
-    file_tell_saved(node, &writer.sum, why);
+    part_add_records(&writer, &node->checkpoint.records);
+    add_copies(&writer, &node->checkpoint.copies);
+    files_drop(node);
+    part_end(&writer);
 }
 
-void records_drop(struct cut_records *records)
+void files_drop(struct node *node)
 {
-    free(records->bytes);
-    *records = (struct cut_records){0};
+    struct cut_copies *copies = &node->checkpoint.copies;
+
+    records_drop(&node->checkpoint.records);
+    free(copies->pages);
+    free(copies->bytes);
+    *copies = (struct cut_copies){0};
 }
 
 // ---- the manifest

@@ -7,7 +7,7 @@
 //   blocks                       its own are freed, those of the checkpoint made
 //                                (pages/saved_blocks.c)
 //   pages                        each node's clerk reads its part, writes it where the
-//                                program has it, and releases; LOADED
+//                                program has it, and releases (checkpoint_load.c); LOADED
 //   objects, keys, threads       from the root, by ordinary calls; threads go to their nodes
 //                                as if they moved there, and go on at once
 //
@@ -155,9 +155,9 @@ const char *restore_each(
         return why;
     }
     while ((found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
-        if (found == CHECKPOINT_TORN ||
+        if (found != CHECKPOINT_RECORD ||
             message_decode(reader.bytes, size, &message) != TM_OK) {
-            why = "it is torn, or bytes of it have changed";
+            why = checkpoint_why(found);
             break;
         }
         if (!take(owner, &message)) {
@@ -184,7 +184,8 @@ static int take_if_no_page(void *owner, const struct message *message)
 {
     const struct passage *passage = owner;
 
-    if (message->type == MESSAGE_page_given) {
+    if (message->type == MESSAGE_pages_saved ||
+        message->type == MESSAGE_pages_kept) {
         return 0;
     }
     passage->take(passage->node, passage->file, message);

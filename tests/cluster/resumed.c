@@ -5,10 +5,11 @@
  * threads' own, stacks of various depths, threads that have ended and others that come late.
  * Its one number at the end is the same however often it was ended and went on.
  *
- *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-o] [-w W] [-c I]
- *             [MISTAKE]
+ *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-b PAGES] [-o]
+ *             [-w W] [-c I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
+ * -b  there are so many pages more, of which each thread changes one in each iteration
  * -o  each thread writes a line in each, and main() two, and what it reads
  * -w  with so much white space before it
  * -c  thread 0 kills its process in iteration I, whenever it comes there
@@ -29,7 +30,13 @@
 
 #include "program.h"
 
-enum { THREADS_MAX = 32, LISTED = 5000, KEPT = 64, DEPTH_MAX = 12 };
+enum {
+    THREADS_MAX = 32,
+    LISTED = 5000,
+    KEPT = 64,
+    DEPTH_MAX = 12,
+    PAGE_WORDS = 512
+};
 
 struct note {
     struct note *next;
@@ -45,6 +52,8 @@ static TM_SHARED struct {
     unsigned crash_at;
     uint64_t seed;
     char mistake[8];
+    unsigned n_pages;
+    uint64_t *pages;    // a block of n_pages, most of which stay as they are
     uint64_t *table;    // a block of several pages, of all threads
     uint64_t *steps;    // one of a coherent protocol
     struct note *notes; // small blocks: a list
@@ -214,6 +223,15 @@ static void write_begun(unsigned me, unsigned iteration)
     }
 }
 
+// A word of each thread's own in each page; now and then a page becomes zero again.
+static void change_page(unsigned me, unsigned iteration)
+{
+    const uint64_t random = mix(iteration, me);
+    uint64_t *page = job.pages + random % job.n_pages * PAGE_WORDS;
+
+    page[me] = random % 5 == 0 ? 0 : page[me] + random;
+}
+
 static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
 {
     const size_t part = LISTED / job.n_threads;
@@ -222,6 +240,9 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
         job.table[i] = mix(job.table[i], iteration);
     }
     job.steps[me * 40]++;
+    if (job.n_pages > 0) {
+        change_page(me, iteration);
+    }
     kept[iteration % KEPT] += mix(iteration, me);
     take_turn(me, iteration);
     use_ticket();
@@ -286,7 +307,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:oc:w:")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:w:")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -299,6 +320,9 @@ static void read_words(int argc, char **argv)
             break;
         case 's':
             job.seed = value;
+            break;
+        case 'b':
+            job.n_pages = value;
             break;
         case 'o':
             job.is_talking = 1;
@@ -318,6 +342,15 @@ static void read_words(int argc, char **argv)
     }
 }
 
+// Every tenth is zero, and stays out of checkpoints.
+static void prepare_pages(void)
+{
+    job.pages = tm_alloc(sizeof(uint64_t) * PAGE_WORDS * job.n_pages, NULL);
+    for (size_t i = 0; i < (size_t)PAGE_WORDS * job.n_pages; i++) {
+        job.pages[i] = i / PAGE_WORDS % 10 == 0 ? 0 : mix(job.seed, i);
+    }
+}
+
 static void prepare(void)
 {
     tm_alloc_attr coherent = {.name = "steps", .protocol = TM_SEQUENTIAL};
@@ -332,6 +365,9 @@ static void prepare(void)
     }
     for (size_t i = 0; i < LISTED; i++) {
         job.table[i] = mix(job.seed, i);
+    }
+    if (job.n_pages > 0) {
+        prepare_pages();
     }
     for (unsigned i = 0; i < 30; i++) {
         add_note(i);
@@ -373,6 +409,9 @@ static uint64_t sum_up(void)
     }
     for (size_t i = 0; i < sizeof begun; i++) {
         sum = mix(sum, begun[i]);
+    }
+    for (size_t i = 0; i < (size_t)PAGE_WORDS * job.n_pages; i++) {
+        sum = mix(sum, job.pages[i]);
     }
     return sum;
 }

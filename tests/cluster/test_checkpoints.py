@@ -25,7 +25,9 @@ APPS = {
     "sor": ("--size", 256, "--iterations", 120, "--threads", 6, "--effort", 60),
     "gauss": ("--size", 300, "--iterations", 150, "--threads", 6, "--effort", 60),
     "resumed": ("-t", 6, "-i", 60, "-p", 2000),
+    "rarely": ("-t", 6, "-i", 150, "-p", 8000, "-b", 600),
 }
+PROGRAMS = {"rarely": "resumed"}
 N_RUNS = 4  # of test `app`
 N_KILLS = 8
 RESULT = re.compile(r"\b([0-9a-f]{16})$", re.M)
@@ -46,8 +48,9 @@ class Checkpoints:
         return os.path.join(self.options.build, *parts)
 
     def program(self, name, *words):
-        place = ("tests", "cluster") if name == "resumed" else ("apps",)
-        return (self.path(*place, name), *(words or APPS[name]))
+        found = PROGRAMS.get(name, name)
+        place = ("tests", "cluster") if found == "resumed" else ("apps",)
+        return (self.path(*place, found), *(words or APPS[name]))
 
     def start(self, n_nodes, program, *words):
         return jobs.Job(self.path("cli", "teamster"),
@@ -134,7 +137,10 @@ class Checkpoints:
             words = self.draw_words()
             if self.random.random() < 0.5:
                 words += ["--shuffle", self.random.randrange(1, 1000)]
-            output = self.run_until(self.random.randint(1, 4), program, *words)
+            output = self.run_until(self.random.randint(1, 4), program, *words,
+                                    every=self.random.choice(
+                                        ("3", "3,compress=no")),
+                                    at_least=4 if self.options.app in PROGRAMS else 2)
             if "no checkpoint:" in output:
                 raise jobs.Failure(f"{words}\n{output}")
             output = self.expect(self.random.randint(1, 4), (),
@@ -145,7 +151,7 @@ class Checkpoints:
 
     def it_may_be_killed_at_any_moment(self):
         """Also while it writes, or goes on from one: again and again."""
-        program = self.program("resumed", "-t", 5, "-i", 600, "-p", 1000)
+        program = self.program("resumed", "-t", 5, "-i", 600, "-p", 1000, "-b", 300)
         right = self.result(self.expect(1, program))
         n_kills = 0
         self.run_until(2, program, every=1, at_least=1)
@@ -169,6 +175,108 @@ class Checkpoints:
         if job.process.returncode != 0 or self.result(output) != right:
             job.fail("another result", output)
 
+    def older_files(self, generation):
+        """Those that were written for an earlier one."""
+        folder = os.path.join(self.folder, f"generation-{generation}")
+        return [os.path.join(folder, name) for name in os.listdir(folder)
+                if name.startswith("older-")]
+
+    def new_bytes(self):
+        """Of each checkpoint there is: all, and those written for it, in MB."""
+        code, shown = self.show()
+        if code != 0:
+            raise jobs.Failure(shown)
+        return {int(number): (float(n_all), float(n_new))
+                for number, n_all, n_new in re.findall(
+                    r"^ +(\d+)  \S+ \S+ +\d+ +\d+ +\d+ +([\d.]+) +([\d.]+)  whole",
+                    shown, re.M)}
+
+    def what_has_not_changed_is_not_written_again(self):
+        """A checkpoint has it in files of an earlier one, which may go; from each that is there a
+        run goes on, on any number of nodes, and goes on so."""
+        program = self.program("resumed", "-t", 4, "-i", 120, "-p", 2000, "-b", 2000)
+        right = self.result(self.expect(1, program))
+        self.run_until(3, program, every=2, at_least=7)
+        kept = self.generations()[-2:]
+        sizes = self.new_bytes()
+        for generation in kept:
+            n_all, n_new = sizes[generation]
+            if n_all < 6 or n_new > n_all / 2 or not self.older_files(generation):
+                raise jobs.Failure(f"{sizes}, {self.older_files(generation)}")
+        inodes = [{os.stat(path).st_ino for path in self.older_files(generation)}
+                  for generation in kept]
+        if inodes[0] & inodes[1]:
+            raise jobs.Failure("two checkpoints have a file in common")
+        saved = self.folder + "-all"
+        os.rename(self.folder, saved)
+        for n_nodes in range(1, 5):
+            for generation in kept:
+                self.take_alone(saved, generation)
+                output = self.expect(n_nodes, (), f"--restart={self.folder}")
+                if (f"{GOES_ON} {generation}:" not in output
+                        or self.result(output) != right):
+                    raise jobs.Failure(f"{n_nodes} nodes from {generation}\n{output}")
+
+    def take_alone(self, saved, generation):
+        """The folder has one checkpoint of another folder, and nothing else."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(os.path.join(saved, f"generation-{generation}"),
+                        os.path.join(self.folder, f"generation-{generation}"))
+
+    def who_removes_the_older_one_makes_the_next_one_whole(self):
+        """Its files cannot be kept then: all is written."""
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000, "-b", 300)
+        job = self.start(2, program, f"--checkpoint={self.folder},every=5", "--verbose")
+
+        def remove_older():
+            try:
+                older = self.generations()[-2]
+                shutil.rmtree(os.path.join(self.folder, f"generation-{older}"))
+            except (IndexError, FileNotFoundError):
+                pass
+            return job.n_told("all is written, files of .* cannot be kept") > 0
+
+        if not jobs.wait_until(remove_older):
+            job.fail("nobody has missed it", job.kill_all())
+        last = self.generations()[-1]
+        if not jobs.wait_until(lambda: self.generations()[-1:] > [last + 2]):
+            job.fail("no more checkpoints", job.kill_all())
+        self.kill(job)
+        if len(self.new_bytes()) < 1 or self.show()[1].count("torn") > 1:
+            raise jobs.Failure(self.show()[1])
+        job = self.start(3, (), f"--restart={self.folder}",
+                         f"--checkpoint={self.folder},every=5")
+        job.await_line(GOES_ON)
+        self.kill(job)
+
+    def without_zstd_nothing_is_compressed(self):
+        """And what is compressed is not gone on from."""
+        if "zstd" not in subprocess.run([self.path("cli", "teamster"), "info"], text=True,
+                                        stdout=subprocess.PIPE, check=True).stdout:
+            raise jobs.Skip("there is no zstd here")
+        program = self.program("jacobi")
+        right = self.result(self.expect(1, program))
+        self.run_until(2, program)
+        small = min(n_new for _, n_new in self.new_bytes().values())
+        hidden = os.path.join(self.root, "libraries")
+        os.mkdir(hidden)
+        with open(os.path.join(hidden, "libzstd.so.1"), "w", encoding="ascii"):
+            pass  # it is found first, and is none
+        self.variables["LD_LIBRARY_PATH"] = hidden
+        code, output = self.start(2, (), f"--restart={self.folder}").finish()
+        if code not in (MISMATCH, CONFIGURATION) or "there is no zstd here" not in output:
+            raise jobs.Failure(f"{code}: {output}")
+        if self.show()[0] != 0:
+            raise jobs.Failure("it is not found to be whole")
+        shutil.rmtree(self.folder)
+        self.run_until(2, program)
+        large = min(n_new for _, n_new in self.new_bytes().values())
+        if large < 2 * small:
+            raise jobs.Failure(f"{large} MB without, {small} MB with zstd")
+        output = self.expect(3, (), f"--restart={self.folder}")
+        if self.result(output) != right:
+            raise jobs.Failure(output)
+
     def spoil(self, path):
         """Change a file in one way. @return what was there"""
         with open(path, "rb") as file:
@@ -187,12 +295,15 @@ class Checkpoints:
         return was
 
     def torn_files_are_not_used(self):
-        """Each file of a checkpoint, changed by a bit, cut, or longer."""
-        program = self.program("resumed", "-t", 3, "-i", 30, "-p", 1000)
+        """Each file of a checkpoint, changed by a bit, cut, or longer; also one that was written
+        for an earlier one. The checkpoint before has none of them."""
+        program = self.program("resumed", "-t", 3, "-i", 60, "-p", 1000, "-b", 300)
         right = self.result(self.expect(1, program))
-        self.run_until(2, program, every=2, at_least=3)
+        self.run_until(2, program, every=2, at_least=6)
         older, newest = self.generations()[-2:]
         folder = os.path.join(self.folder, f"generation-{newest}")
+        if not self.older_files(newest):
+            raise jobs.Failure("nothing is kept of an earlier one")
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
             for _ in range(12):
@@ -334,10 +445,11 @@ class Checkpoints:
             subprocess.run(["umount", "-l", self.folder], check=False)
 
     def fill_disk(self):
-        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 3000)
+        program = self.program("resumed", "-t", 3, "-i", 60, "-p", 3000, "-b", 60)
         right = self.result(self.expect(1, program))
         job = self.start(2, program, f"--checkpoint={self.folder},every=3")
-        jobs.wait_until(lambda: self.generations())
+        jobs.wait_until(lambda: len(self.generations()) > 1
+                        and self.older_files(self.generations()[-1]))
         try:
             with open(os.path.join(self.folder, "fill"), "wb",
                       buffering=0) as file:

@@ -797,6 +797,7 @@ class CommandLine(LauncherTest):
         # Optional parts are told of, whether they are here or not.
         self.assertRegex(rows["transport"], r"^UCX \d|^none: ")
         self.assertRegex(rows["encryption"], r"^libsodium \d|^none, ")
+        self.assertRegex(rows["compression"], r"^zstd \d|^none, ")
         self.assertRegex(rows["mpirun, srun"], r"^by \S|^no: ")
         self.assertRegex(rows["Slurm"], r"^yes: srun is in PATH|^no: ")
         self.assertEqual(rows["Slurm"].startswith("yes"),

@@ -109,7 +109,7 @@ class Recovery(Checkpoints):
     def it_may_lose_nodes_again_and_again(self):
         """Also while it saves, and while it goes back."""
         program = self.program("resumed", "-t", THREADS, "-i", ITERATIONS,
-                               "-p", 4000, "-o")
+                               "-p", 4000, "-o", "-b", 200)
         right = self.right(program)
         job = self.start(3, program, *self.words(every=1, recover="--recover=50"))
         n_killed = 0
@@ -145,14 +145,14 @@ class Recovery(Checkpoints):
 
     def it_may_lose_a_node_while_files_are_written(self):
         """Threads have gone on: lines behind the cut of one that does not become whole come
-        again, and are shown once."""
+        again, and are shown once. Later ones have files of an earlier one."""
         program = self.program("resumed", "-t", THREADS, "-i", ITERATIONS,
-                               "-p", 4000, "-o")
+                               "-p", 4000, "-o", "-b", 200)
         right = self.right(program)
-        for number in (1, 0, 2):
+        for number, n_before in ((1, 1), (0, 3), (2, 4)):
             self.variables["TEAMSTER_TEST_SLOW_FILES"] = f"{number}:600"
             job = self.start(3, program, *self.words(every=10))
-            self.await_generations(job, 1)
+            self.await_generations(job, n_before)
             coming = os.path.join(self.folder,
                                   f"generation-{self.generations()[-1] + 1}")
             if not jobs.wait_until(lambda: os.path.isdir(coming) or

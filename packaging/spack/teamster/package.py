@@ -30,6 +30,7 @@ class Teamster(CMakePackage):
     depends_on("liburing")
     depends_on("libsodium", type=("build", "link", "run"))
     depends_on("ucx", type=("build", "link", "run"))
+    depends_on("zstd", type=("build", "link", "run"))
     depends_on("pmix", type=("build", "link", "run"), when="+pmix")
 
     requires("target=x86_64:", msg="it knows x86-64 only")
@@ -41,7 +42,7 @@ class Teamster(CMakePackage):
         return [self.define("TM_TESTS", "OFF")]
 
     def setup_run_environment(self, env):
-        """UCX, libsodium and PMIx are loaded while a program runs."""
-        for name in ("ucx", "libsodium", "pmix"):
+        """UCX, libsodium, zstd and PMIx are loaded while a program runs."""
+        for name in ("ucx", "libsodium", "zstd", "pmix"):
             if name in self.spec:
                 env.prepend_path("LD_LIBRARY_PATH", self.spec[name].prefix.lib)

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// This node's file of a checkpoint: records, then pages, in stretches of 16. Of each stretch a
+// digest is kept (cut_table.c). If the older of the two generations that are whole has it with the
+// same digest, the file says where (pages_kept) and has no bytes of it; else it has the bytes
+// (pages_saved).
+//
+// That older one is the *parent*, not the newest: it goes when the new one is whole. So if a byte of
+// one of the two that are kept changes on the disk, the other can still be used. A parent is whole, so
+// all its files are on the disk.
+//
+//   part_begin()      the generation's folder gets a name for each file of the parent that is
+//                     worth keeping; if one cannot be had there is no parent
+//   part_add_page()   a stretch is put together, and written or kept
+//   part_end()        older files that nothing refers to lose that name; the others are told to
+//                     the root, for the manifest, and then the file itself
+//
+// A1 Each older file that is referred to has a name in the generation's folder, before that has
+//    a manifest.
+// A2 Two generations that are kept have no file in common.
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "base/log.h"
+#include "base/vector.h"
+#include "runtime/checkpoint.h"
+#include "runtime/node.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- records
+
+static void add_bytes(struct cut_records *records, const void *bytes,
+                      size_t size)
+{
+    vector_reserve(records->bytes, records->room, records->n + size);
+    if (size > 0) {
+        memcpy(records->bytes + records->n, bytes, size);
+    }
+    records->n += size;
+}
+
+void records_add(void *owner, node_id to, const struct message *message)
+{
+    struct cut_records *records = owner;
+    uint8_t header[MESSAGE_HEADER_MAX];
+    const uint32_t n = message_encode_header(message, header);
+    const uint32_t size = n + message->body_size;
+
+    (void)to;
+    add_bytes(records, &size, sizeof size);
+    add_bytes(records, header, n);
+    add_bytes(records, message->body, message->body_size);
+}
+
+void records_drop(struct cut_records *records)
+{
+    free(records->bytes);
+    *records = (struct cut_records){0};
+}
+
+void part_add_records(struct part_writer *writer,
+                      const struct cut_records *records)
+{
+    size_t at = 0;
+
+    while (at < records->n) {
+        uint32_t size;
+
+        memcpy(&size, records->bytes + at, sizeof size);
+        (void)checkpoint_write(&writer->file, records->bytes + at + sizeof size,
+                               size);
+        at += sizeof size + size;
+    }
+}
+
+// ---- what the root is told
+
+static void tell_saved(struct node *node, const struct checkpoint_sum *sum,
+                       const char *why)
+{
+    char text[CHECKPOINT_PATH_MAX + 160];
+    const struct message message = {
+        .type = MESSAGE_cut_saved,
+        .u.cut_saved =
+            {
+                .cut = node->checkpoint.cut,
+                .is_whole = why == NULL,
+                .n_bytes = sum->n_bytes,
+                .hash = sum->hash,
+            },
+        .body = why == NULL ? NULL : text,
+        .body_size = why == NULL ? 0
+                                 : (uint32_t)snprintf(
+                                       text, sizeof text, "%s: %s",
+                                       node->options.checkpoint.folder, why),
+    };
+
+    node_enter(node);
+    port_send(&node->port, 0, &message);
+    node_leave(node);
+}
+
+void part_tell_failed(struct node *node, const char *why)
+{
+    tell_saved(node, &(struct checkpoint_sum){0}, why);
+}
+
+static void tell_older(struct node *node, const struct checkpoint_older *older)
+{
+    const struct message message = {
+        .type = MESSAGE_cut_older,
+        .u.cut_older = {.cut = node->checkpoint.cut,
+                        .generation = older->generation,
+                        .index = older->index,
+                        .n_bytes = older->sum.n_bytes,
+                        .hash = older->sum.hash},
+    };
+
+    node_enter(node);
+    port_send(&node->port, 0, &message);
+    node_leave(node);
+}
+
+// ---- tables and older files
+
+static struct cut_table *table_of(struct checkpoint *checkpoint,
+                                  uint64_t generation)
+{
+    unsigned i = 0;
+
+    while (i < 3 && checkpoint->tables[i].generation != generation) {
+        i++;
+    }
+    ensure(i < 3);
+    return &checkpoint->tables[i];
+}
+
+// Generations that have come to nothing, or have gone.
+static void drop_tables(struct checkpoint *checkpoint)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct cut_table *table = &checkpoint->tables[i];
+
+        if (table->generation != checkpoint->newest &&
+            table->generation != checkpoint->parent) {
+            cut_table_release(table);
+        }
+    }
+}
+
+static int has_table(const struct checkpoint *checkpoint, uint64_t generation)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        if (checkpoint->tables[i].generation == generation) {
+            return generation > 0;
+        }
+    }
+    return 0;
+}
+
+static void drop_older(struct node *node, const struct checkpoint_older *older)
+{
+    char path[CHECKPOINT_PATH_MAX];
+
+    checkpoint_older_path(path, node->options.checkpoint.folder,
+                          node->checkpoint.generation, older->generation,
+                          older->index);
+    unlink(path);
+}
+
+// A1
+static void keep_older(struct part_writer *writer)
+{
+    struct node *node = writer->node;
+    struct cut_table *table = writer->table;
+    const char *why = NULL;
+
+    for (unsigned i = 1; i < table->n_sources && why == NULL; i++) {
+        why = checkpoint_keep(node->options.checkpoint.folder,
+                              table->generation, writer->parent->generation,
+                              &table->sources[i].file);
+    }
+    if (why == NULL) {
+        return;
+    }
+    log_debug("checkpoint %" PRIu64 ": all is written, files of %" PRIu64
+              " cannot be kept: %s",
+              table->generation, writer->parent->generation, why);
+    for (unsigned i = 1; i < table->n_sources; i++) {
+        drop_older(node, &table->sources[i].file);
+    }
+    cut_table_forget_parent(table, writer->parent);
+}
+
+static void begin_table(struct part_writer *writer, unsigned index)
+{
+    struct checkpoint *checkpoint = &writer->node->checkpoint;
+
+    drop_tables(checkpoint);
+    writer->table = table_of(checkpoint, 0);
+    writer->parent = has_table(checkpoint, checkpoint->parent)
+                         ? table_of(checkpoint, checkpoint->parent)
+                         : &writer->none;
+    cut_table_begin(writer->table, checkpoint->generation, index,
+                    writer->parent);
+    keep_older(writer);
+}
+
+// ---- the file
+
+static unsigned place_here(const struct node *node)
+{
+    unsigned index = 0;
+
+    while (node->port.roster.live[index] != node->self) {
+        index++;
+    }
+    return index;
+}
+
+const char *part_begin(struct part_writer *writer, struct node *node)
+{
+    const unsigned index = place_here(node);
+    char path[CHECKPOINT_PATH_MAX];
+    const char *why;
+
+    *writer = (struct part_writer){.node = node, .began_ns = clock_now_ns()};
+    checkpoint_file_path(path, node->options.checkpoint.folder,
+                         node->checkpoint.generation, index);
+    why = checkpoint_write_begin(&writer->file, path,
+                                 node->options.checkpoint.is_compressed);
+    if (why == NULL) {
+        writer->record = malloc(MESSAGE_HEADER_MAX + STRETCH_SIZE);
+        ensure_memory(writer->record != NULL);
+        begin_table(writer, index);
+    }
+    return why;
+}
+
+// A header in front of the bytes that are there.
+static struct checkpoint_place write_record(struct part_writer *writer,
+                                            struct message *message)
+{
+    uint8_t header[MESSAGE_HEADER_MAX];
+    const uint32_t n = message_encode_header(message, header);
+    uint8_t *record = writer->record + MESSAGE_HEADER_MAX - n;
+
+    memcpy(record, header, n);
+    return checkpoint_write(&writer->file, record, n + message->body_size);
+}
+
+static void write_stretch(struct part_writer *writer)
+{
+    struct stretch *stretch = &writer->stretch;
+    struct message message = {
+        .type = MESSAGE_pages_saved,
+        .u.pages_saved = {.page = stretch->page, .which = stretch->which},
+        .body = writer->record + MESSAGE_HEADER_MAX,
+        .body_size = writer->size,
+    };
+
+    stretch->place = write_record(writer, &message);
+    if (writer->node->checkpoint.digests != NULL) {
+        cut_table_add(writer->table, stretch);
+    }
+}
+
+static void refer_to(struct part_writer *writer, const struct stretch *found)
+{
+    const struct checkpoint_older *older =
+        cut_table_keep(writer->table, writer->parent, found);
+    struct message message = {
+        .type = MESSAGE_pages_kept,
+        .u.pages_kept = {.page = found->page,
+                         .which = found->which,
+                         .generation = older->generation,
+                         .index = older->index,
+                         .offset = found->place.offset,
+                         .seed = found->place.seed},
+    };
+
+    (void)write_record(writer, &message);
+    writer->n_kept++;
+}
+
+static const struct stretch *find_stretch(struct part_writer *writer)
+{
+    const struct digests *digests = writer->node->checkpoint.digests;
+    struct stretch *stretch = &writer->stretch;
+
+    if (digests == NULL) {
+        return NULL;
+    }
+    digest_of(digests, stretch->page, writer->record + MESSAGE_HEADER_MAX,
+              writer->size, stretch->digest);
+    return cut_table_find(writer->parent, stretch);
+}
+
+static void end_stretch(struct part_writer *writer)
+{
+    const struct stretch *found =
+        writer->size > 0 ? find_stretch(writer) : NULL;
+
+    if (found != NULL) {
+        refer_to(writer, found);
+    } else if (writer->size > 0) {
+        write_stretch(writer);
+    }
+    writer->size = 0;
+    writer->stretch.which = 0;
+}
+
+void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
+                   uint32_t size)
+{
+    const page_no first = page / STRETCH_PAGES * STRETCH_PAGES;
+
+    if (first != writer->stretch.page) {
+        end_stretch(writer);
+    }
+    writer->stretch.page = first;
+    writer->stretch.which |= (uint16_t)(1u << (page - first));
+    memcpy(writer->record + MESSAGE_HEADER_MAX + writer->size, bytes, size);
+    writer->size += size;
+}
+
+static void end_older(struct part_writer *writer)
+{
+    for (unsigned i = 1; i < writer->table->n_sources; i++) {
+        const struct cut_source *source = &writer->table->sources[i];
+
+        if (source->n_used == 0) {
+            drop_older(writer->node, &source->file);
+        } else {
+            tell_older(writer->node, &source->file);
+        }
+    }
+}
+
+void part_end(struct part_writer *writer)
+{
+    const char *why;
+
+    end_stretch(writer);
+    end_older(writer);
+    why = checkpoint_write_end(&writer->file);
+    writer->table->sources[0].file.sum = writer->file.sum;
+    free(writer->record);
+    log_debug("checkpoint %" PRIu64 ": %" PRIu64 " bytes, in %" PRIu64
+              " on the disk, and %" PRIu64 " of %zu stretches kept, %.1f ms",
+              writer->table->generation, writer->file.n_plain,
+              writer->file.sum.n_bytes, writer->n_kept, writer->table->n,
+              (double)(clock_now_ns() - writer->began_ns) * 1e-6);
+    tell_saved(writer->node, &writer->file.sum, why);
+}
