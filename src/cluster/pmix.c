@@ -9,7 +9,6 @@
 // it open already. Open MPI cannot have it later: a server forgets who has closed it.
 #include "cluster/pmix.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pmix.h>
 #include <semaphore.h>
@@ -20,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/library.h"
 #include "base/log.h"
 
 #define PMIX_LIBRARY "libpmix.so.2"
@@ -37,9 +37,7 @@
     F(PMIx_Put)
 
 struct functions {
-#define PMIX_FUNCTION(name) __typeof__(name) *(name);
-    PMIX_FUNCTIONS(PMIX_FUNCTION)
-#undef PMIX_FUNCTION
+    PMIX_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 struct pmix {
@@ -66,21 +64,10 @@ int pmix_is_offered(char *name, size_t size)
 static int load(struct functions *functions, char *why, size_t size)
 {
     // The library's interface is part of its name.
-    void *library = dlopen(PMIX_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    static const char *const names[] = {PMIX_FUNCTIONS(LIBRARY_NAME)};
 
-    if (library == NULL) {
-        snprintf(why, size, "%s", dlerror());
-        return 0;
-    }
-#define PMIX_FUNCTION(name)                                                    \
-    functions->name = (__typeof__(name) *)dlsym(library, #name);               \
-    if (functions->name == NULL) {                                             \
-        snprintf(why, size, PMIX_LIBRARY " has no function " #name "()");      \
-        return 0;                                                              \
-    }
-    PMIX_FUNCTIONS(PMIX_FUNCTION)
-#undef PMIX_FUNCTION
-    return 1;
+    return library_load(PMIX_LIBRARY, names, sizeof names / sizeof names[0],
+                        functions, why, size);
 }
 
 const char *pmix_version(char *why, size_t size)

@@ -4,6 +4,7 @@
 
 #include <sodium.h>
 
+#include "base/library.h"
 #include "base/status.h"
 
 /*
@@ -30,9 +31,7 @@
 #define SODIUM_SEALS "encrypts what travels between hosts"
 
 struct sodium {
-#define SODIUM_FUNCTION(name) __typeof__(name) *(name);
-    SODIUM_FUNCTIONS(SODIUM_FUNCTION)
-#undef SODIUM_FUNCTION
+    SODIUM_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 /** Load the library and start it. It stays loaded until the process ends.

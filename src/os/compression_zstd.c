@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/compression.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>
+
+#include "base/library.h"
 
 // The library's interface is part of its name.
 #define ZSTD_LIBRARY "libzstd.so.1"
@@ -21,9 +21,7 @@
     F(ZSTD_versionString)
 
 struct functions {
-#define ZSTD_FUNCTION(name) __typeof__(name) *(name);
-    ZSTD_FUNCTIONS(ZSTD_FUNCTION)
-#undef ZSTD_FUNCTION
+    ZSTD_FUNCTIONS(LIBRARY_MEMBER)
 };
 
 struct compression {
@@ -32,24 +30,13 @@ struct compression {
     ZSTD_DCtx *unpacking; // likewise
 };
 
-/** It stays loaded. @return 1, 0 if it cannot be. @param[out] why  [size] */
+/** @return 1, 0 if it cannot be. @param[out] why  [size] */
 static int load_zstd(struct functions *zstd, char *why, size_t size)
 {
-    void *library = dlopen(ZSTD_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    static const char *const names[] = {ZSTD_FUNCTIONS(LIBRARY_NAME)};
 
-    if (library == NULL) {
-        snprintf(why, size, "%s", dlerror());
-        return 0;
-    }
-#define ZSTD_FUNCTION(name)                                                    \
-    zstd->name = (__typeof__(name) *)dlsym(library, #name);                    \
-    if (zstd->name == NULL) {                                                  \
-        snprintf(why, size, ZSTD_LIBRARY " has no function " #name "()");      \
-        return 0;                                                              \
-    }
-    ZSTD_FUNCTIONS(ZSTD_FUNCTION)
-#undef ZSTD_FUNCTION
-    return 1;
+    return library_load(ZSTD_LIBRARY, names, sizeof names / sizeof names[0],
+                        zstd, why, size);
 }
 
 struct compression *compression_open(void)
