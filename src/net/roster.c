@@ -45,6 +45,16 @@ void roster_remove(struct roster *roster, node_id node)
     list_live(roster);
 }
 
+unsigned roster_place(const struct roster *roster, node_id node)
+{
+    unsigned place = 0;
+
+    while (place < roster->n_live && roster->live[place] != node) {
+        place++;
+    }
+    return place;
+}
+
 unsigned roster_open(const struct roster *roster, node_id *nodes)
 {
     unsigned n = 0;

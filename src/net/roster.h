@@ -35,6 +35,10 @@ static inline int roster_has(const struct roster *roster, node_id node)
     return node < TM_MAX_NODES && roster->is_live[node];
 }
 
+/** Where a node is among the live ones, which is the same on all nodes.
+ * @return n_live: it is none of them */
+unsigned roster_place(const struct roster *roster, node_id node);
+
 /** May threads and blocks be given to the node? */
 static inline int roster_takes(const struct roster *roster, node_id node)
 {

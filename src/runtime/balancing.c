@@ -270,7 +270,7 @@ static int is_deciding(struct node *node)
 // Checkpoints are made where iterations end, and nobody says where that is.
 static int is_search_wanted(const struct node *node)
 {
-    return node->options.checkpoint.folder[0] != '\0' &&
+    return checkpoint_is_wanted(node) &&
            node->options.move_at == MOVE_AT_BARRIERS;
 }
 
@@ -463,18 +463,6 @@ static void roster_changed(struct node *node, int is_first)
     set_period(node, 0, PERIOD_SEARCH); // the new one knows of none
 }
 
-// @return where a live node is in their row, n_live if it is none
-static unsigned index_of(struct node *node, node_id id)
-{
-    const struct roster *roster = &node->port.roster;
-    unsigned i = 0;
-
-    while (i < roster->n_live && roster->live[i] != id) {
-        i++;
-    }
-    return i;
-}
-
 // While nodes come or go times tell nothing. But where iterations end must be found out:
 // it is there that they go.
 static int is_of_no_use(struct node *node, const struct message *report)
@@ -485,7 +473,7 @@ static int is_of_no_use(struct node *node, const struct message *report)
 static tm_status receive_report(struct node *node, node_id from,
                                 const struct message *message)
 {
-    unsigned index = index_of(node, from);
+    unsigned index = roster_place(&node->port.roster, from);
     uint64_t probe;
     tm_status status;
 

@@ -54,7 +54,7 @@
 #define AGAIN_NS (20 * SECOND_NS)
 #define ROUND_NS (SECOND_NS / 1000)
 
-static int is_wanted(const struct node *node)
+int checkpoint_is_wanted(const struct node *node)
 {
     return node->options.checkpoint.folder[0] != '\0';
 }
@@ -364,16 +364,6 @@ static void note_failure(struct checkpoint *checkpoint, node_id from,
     }
 }
 
-static unsigned place_of(const struct node *node, node_id id)
-{
-    unsigned i = 0;
-
-    while (node->port.roster.live[i] != id) {
-        i++;
-    }
-    return i;
-}
-
 static void let_go(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
@@ -420,7 +410,7 @@ static tm_status receive_saved(struct node *node, node_id from,
         saved->cut != checkpoint->cut) {
         return TM_EWIRE;
     }
-    checkpoint->manifest->files[place_of(node, from)] =
+    checkpoint->manifest->files[roster_place(&node->port.roster, from)] =
         (struct checkpoint_sum){saved->n_bytes, saved->hash};
     if (!saved->is_whole) {
         note_failure(checkpoint, from, message);
@@ -484,7 +474,7 @@ void checkpoint_ask(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
 
-    if (node->self != 0 || !is_wanted(node)) {
+    if (node->self != 0 || !checkpoint_is_wanted(node)) {
         return; // the launcher knows, and does not ask
     }
     checkpoint->n_asked++;
@@ -553,8 +543,8 @@ static int lead(struct node *node)
 static int tick(struct node *node)
 {
     hold_let_joined_go(node);
-    return node->self == 0 && is_wanted(node) && !node_is_frozen(node) &&
-                   node_step(node) == RUNTIME_RUNNING
+    return node->self == 0 && checkpoint_is_wanted(node) &&
+                   !node_is_frozen(node) && node_step(node) == RUNTIME_RUNNING
                ? lead(node)
                : 0;
 }
@@ -665,11 +655,12 @@ static void open_checkpoint(struct node *node)
     checkpoint->above = NONE_HELD;
     checkpoint->process = random_mix(clock_now_ns() ^ (uint64_t)getpid());
     node->prepared.n_told = node->n_nodes;
-    if (!is_wanted(node) && checkpoint->restored == NULL) {
+    if (!checkpoint_is_wanted(node) && checkpoint->restored == NULL) {
         return;
     }
     refuse_what_cannot_go_on(node);
-    if (is_wanted(node) && digests_open(&checkpoint->digests) != TM_OK) {
+    if (checkpoint_is_wanted(node) &&
+        digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
     node->prepared.is_followed = node->self == 0;
@@ -728,7 +719,7 @@ static void start_checkpoint(struct node *node)
     struct checkpoint *checkpoint = &node->checkpoint;
     const char *why;
 
-    if (node->self != 0 || !is_wanted(node)) {
+    if (node->self != 0 || !checkpoint_is_wanted(node)) {
         return;
     }
     why = checkpoint_open_folder(option->folder);

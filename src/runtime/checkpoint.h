@@ -140,6 +140,9 @@ void hold_answer(struct node *node, uint32_t round);
 /** Have folders of options, if they are relative, begin where the process is now. */
 void checkpoint_fix_folders(struct options *options);
 
+/** Is this run to write checkpoints? */
+int checkpoint_is_wanted(const struct node *node);
+
 /** Are threads held, so that nodes must not come or go? Under the node lock. */
 int checkpoint_is_busy(const struct node *node);
 

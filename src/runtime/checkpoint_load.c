@@ -199,14 +199,12 @@ static const char *load_file(struct node *node, const struct loading *loading,
 
 static struct loading describe_loading(struct node *node)
 {
-    struct loading loading = {.generation = node->checkpoint.generation,
-                              .n_files = node->checkpoint.n_files,
-                              .n_nodes = node->port.roster.n_live};
+    const struct roster *roster = &node->port.roster;
 
-    while (node->port.roster.live[loading.place] != node->self) {
-        loading.place++;
-    }
-    return loading;
+    return (struct loading){.generation = node->checkpoint.generation,
+                            .n_files = node->checkpoint.n_files,
+                            .place = roster_place(roster, node->self),
+                            .n_nodes = roster->n_live};
 }
 
 static void tell_loaded(struct node *node, unsigned file, const char *why)

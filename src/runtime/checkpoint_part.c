@@ -127,16 +127,16 @@ static void tell_older(struct node *node, const struct checkpoint_older *older)
 
 // ---- tables and older files
 
-static struct cut_table *table_of(struct checkpoint *checkpoint,
-                                  uint64_t generation)
+// @param generation  0: one that is of none
+static struct cut_table *find_table(struct checkpoint *checkpoint,
+                                    uint64_t generation)
 {
-    unsigned i = 0;
-
-    while (i < 3 && checkpoint->tables[i].generation != generation) {
-        i++;
+    for (unsigned i = 0; i < 3; i++) {
+        if (checkpoint->tables[i].generation == generation) {
+            return &checkpoint->tables[i];
+        }
     }
-    ensure(i < 3);
-    return &checkpoint->tables[i];
+    return NULL;
 }
 
 // Generations that have come to nothing, or have gone.
@@ -150,16 +150,6 @@ static void drop_tables(struct checkpoint *checkpoint)
             cut_table_release(table);
         }
     }
-}
-
-static int has_table(const struct checkpoint *checkpoint, uint64_t generation)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        if (checkpoint->tables[i].generation == generation) {
-            return generation > 0;
-        }
-    }
-    return 0;
 }
 
 static void drop_older(struct node *node, const struct checkpoint_older *older)
@@ -201,10 +191,14 @@ static void begin_table(struct part_writer *writer, unsigned index)
     struct checkpoint *checkpoint = &writer->node->checkpoint;
 
     drop_tables(checkpoint);
-    writer->table = table_of(checkpoint, 0);
-    writer->parent = has_table(checkpoint, checkpoint->parent)
-                         ? table_of(checkpoint, checkpoint->parent)
-                         : &writer->none;
+    writer->table = find_table(checkpoint, 0);
+    ensure(writer->table != NULL);
+    writer->parent = checkpoint->parent > 0
+                         ? find_table(checkpoint, checkpoint->parent)
+                         : NULL;
+    if (writer->parent == NULL) {
+        writer->parent = &writer->none;
+    }
     cut_table_begin(writer->table, checkpoint->generation, index,
                     writer->parent);
     keep_older(writer);
@@ -212,19 +206,9 @@ static void begin_table(struct part_writer *writer, unsigned index)
 
 // ---- the file
 
-static unsigned place_here(const struct node *node)
-{
-    unsigned index = 0;
-
-    while (node->port.roster.live[index] != node->self) {
-        index++;
-    }
-    return index;
-}
-
 const char *part_begin(struct part_writer *writer, struct node *node)
 {
-    const unsigned index = place_here(node);
+    const unsigned index = roster_place(&node->port.roster, node->self);
     char path[CHECKPOINT_PATH_MAX];
     const char *why;
 

@@ -207,14 +207,12 @@ static void ask_node(struct tasks *tasks, node_id to)
 void tasks_ask(struct tasks *tasks)
 {
     const struct roster *roster = &tasks->port->roster;
-    unsigned own = 0;
+    unsigned own;
 
     if (!roster_takes(roster, tasks->port->self)) {
         return; // this node is about to leave
     }
-    while (roster->live[own] != tasks->port->self) {
-        own++;
-    }
+    own = roster_place(roster, tasks->port->self);
     for (unsigned step = 1; step < roster->n_live; step *= 2) {
         ask_node(tasks, roster->live[(own + step) % roster->n_live]);
     }
