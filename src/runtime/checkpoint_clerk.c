@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The clerk: a thread of the node's own that takes its part of a checkpoint, or reads it
-// (checkpoint_load.c). It
-// runs as threads of the program do, in a slot behind theirs, but the root's list does not
-// have it and it never moves. So it has pages as the program has them: it reads those that the
-// node owns, and writes those of a checkpoint, whatever protocol and pager have to do for that.
+// (checkpoint_load.c). It runs as threads of the program do, in a slot behind theirs, but the
+// root's list does not have it and it never moves. So it has pages as the program has them: it
+// reads those that the node owns, and writes those of a checkpoint, whatever protocol and pager
+// have to do for that.
 //
 // What it takes is copied, and a kernel thread writes the copies to the disk while the program
-// goes on (checkpoint_files.c, checkpoint_part.c). Where there is no room for copies it writes itself, and threads
-// are held until then.
+// goes on (checkpoint_files.c, checkpoint_part.c). Where there is no room for copies it writes
+// itself, and threads are held until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
 //
@@ -285,8 +285,6 @@ static void write_part(struct node *node)
     const char *why = NULL;
     int is_copied;
 
-    fflush(stdout); // who goes on from here does not write that again
-    fflush(stderr);
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
     if (node->self == 0) {

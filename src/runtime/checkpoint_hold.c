@@ -200,11 +200,9 @@ void hold_answer(struct node *node, uint32_t round)
     const char *why = engine_why_unsaved(node->engine);
     struct message message = {.type = MESSAGE_cut_state};
     struct message_cut_state *state = &message.u.cut_state;
+    uint32_t n_threads = 0;
 
     why = why == NULL ? sync_why_unsaved(node->sync) : why;
-    if (why == NULL && node->unchanged != NULL) {
-        why = node->unchanged->why_unsaved();
-    }
     if (why == NULL && tasks_are_pending(node->tasking.tasks)) {
         why = "tasks have been spawned and not waited for (tm_wait)";
     }
@@ -222,8 +220,13 @@ void hold_answer(struct node *node, uint32_t round)
     hold_let_joined_go(node);
     for (unsigned slot = 1; slot <= node->options.max_threads; slot++) {
         if (thread_at(node, slot) != NULL) {
+            n_threads++;
             count_thread(thread_at(node, slot), state);
         }
+    }
+    // It asks the kernel, so not before it matters.
+    if (why == NULL && node->unchanged != NULL && state->n_held == n_threads) {
+        why = node->unchanged->why_unsaved();
     }
     ensure(state->n_held == node->checkpoint.n_held); // H1
     message.body = why;

@@ -72,13 +72,13 @@ void cut_marks_write(const struct node *node, uint64_t generation)
     char mark[64];
     int size;
 
+    fflush(stdout); // who goes on from here does not write that again
+    fflush(stderr);
     if (marks->token[0] == '\0') {
         return;
     }
     size = snprintf(mark, sizeof mark, "%ccut %s %016" PRIx64, '\0',
                     marks->token, generation);
-    fflush(stdout);
-    fflush(stderr);
     for (int i = 0; i < 2; i++) {
         if (marks->outputs[i] != 0 &&
             pipe_behind(STDOUT_FILENO + i) == marks->outputs[i]) {
@@ -89,7 +89,7 @@ void cut_marks_write(const struct node *node, uint64_t generation)
 
 void cut_marks_prepared(struct node *node)
 {
-    if (!node->cut_marks.is_prepared) {
+    if (!node->cut_marks.is_prepared && node->cut_marks.token[0] != '\0') {
         node->cut_marks.is_prepared = 1;
         cut_marks_write(node, 0);
     }
