@@ -319,14 +319,17 @@ static void wait_for_siblings(struct member *member)
     wait_for_all(member, task);
 }
 
-static bool has_siblings_with_event(struct member *member)
+// Before a task with `depend`: they may be what it waits for.
+static void wait_for_siblings_with_event(struct member *member)
 {
-    struct task *task = current_task(member);
+    const struct task *task = current_task(member);
 
     while (task->is_group && task->events == NULL) {
         task = task->parent;
     }
-    return task->events != NULL;
+    if (task->events != NULL) {
+        wait_for_siblings(member);
+    }
 }
 
 // ---- what a task depends on
@@ -349,9 +352,6 @@ static void wait_for_depend(struct member *member, void **depend)
                         .home = member->number,
                         .is_at_once = true};
 
-    if (has_siblings_with_event(member)) {
-        wait_for_siblings(member);
-    }
     if (!has_team(member)) {
         return;
     }
@@ -365,7 +365,10 @@ static void wait_for_depend(struct member *member, void **depend)
 
 void openmp_wait_for_depend(void **depend)
 {
-    wait_for_depend(self(), depend);
+    struct member *member = self();
+
+    wait_for_siblings_with_event(member);
+    wait_for_depend(member, depend);
 }
 
 static bool has_many_dependents(const struct member *member,
@@ -468,8 +471,8 @@ static void make_task(const struct order *order)
     if (openmp_is_task_cancelled()) {
         return;
     }
-    if (order->depend != NULL && has_siblings_with_event(member)) {
-        wait_for_siblings(member);
+    if (order->depend != NULL) {
+        wait_for_siblings_with_event(member);
     }
     if (is_put_off(member, &child, order)) {
         put_off(member, &child, order);
