@@ -249,10 +249,16 @@ class Tests:
                 ("5,5,6", begun(*unequal, policy="mem")),
                 ("5,5,6", begun(*unequal, how="equal")),
                 ("5,5,6", begun(*unequal, policy="none")),
-                ("5,5,6", begun(*unequal, policy="initial")),
-                ("5,5,6", begun("-n", 3, "-w", 1))):
+                ("5,5,6", begun(*unequal, policy="initial"))):
             if found != counts:
                 raise jobs.Failure(f"begun on nodes: {found}, not {counts}")
+        for attempt in range(N_ATTEMPTS):  # other work may slow one of them down
+            time.sleep(attempt)
+            found = begun("-n", 3, "-w", 1)
+            if found == "5,5,6":
+                break
+        else:
+            raise jobs.Failure(f"begun on nodes that are alike: {found}")
         short = ("--hostfile", self.hosts((400, 100, 300), "8M"), "--emulate")
         for policy, counts in (("cpu-mem", "11,3,2"), ("cpu", "8,2,6")):
             found = begun(*short, policy=policy, mib=60)
