@@ -36,6 +36,7 @@ static void a_node_that_has_left_is_not_picked(void **state)
     assert_true(roster_is_valid(&roster) && roster.leaving == NODE_NONE);
     assert_true(roster.epoch == 2 && roster.n_ids == 3);
     assert_true(roster_pick(&roster, 1) == 2 && roster_pick(&roster, 2) == 0);
+    assert_true(roster_place(&roster, 2) == 1 && roster_place(&roster, 1) == 2);
 }
 
 static void change_at_random(unsigned seed)
