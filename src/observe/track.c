@@ -14,8 +14,8 @@
 //
 // What a thread changes of a page is the diff against the twin, taken when the
 // page is not mapped for writing any more: at the end of the turn, when the
-// protocol takes the access away (writes_ended), or when there are more than
-// TWINS_MAX twins, of which the oldest go. Turns add up. Bytes that another node
+// protocol takes the access away (writes_ended), or when there are as many twins
+// as may be, of which the oldest quarter goes. Turns add up. Bytes that another node
 // sets meanwhile are set in the twin too (changed), so they do not count.
 //
 // The protocols notice nothing: a page's access and state are as ever, only less
@@ -36,6 +36,7 @@
 // I2 A page has a twin exactly while it is mapped for writing; those that have
 //    are on the list `twins`, is_queued says so.
 // I3 Between turns of different threads nothing is mapped, and no twin is left.
+// I4 There are at most `twins_max` twins.
 #include "observe/track.h"
 
 #include <stdlib.h>
@@ -45,8 +46,7 @@
 #include "base/vector.h"
 #include "mem/diff.h"
 
-#define TWINS_MAX 2048u
-#define TWINS_LESS 512u // so many go at once
+#define TWINS_LEAST 64u
 
 struct page_list {
     page_no *at;
@@ -65,6 +65,7 @@ struct track {
     struct access_set *current;
     struct page_list mapped;
     struct page_list twins; // oldest first
+    size_t twins_max;
     uint64_t n_touches;
     uint64_t
         *n_faults; // [n_slots] paid for by the thread, less what was mapped
@@ -154,13 +155,14 @@ static void drop_twins(struct track *track, size_t n)
 
 static void make_room_for_twin(struct track *track)
 {
-    page_no oldest[TWINS_LESS];
+    page_no oldest[TRACK_TWINS_MAX / 4];
+    const size_t n_less = track->twins_max / 4; // so many go at once
     size_t n = 0;
 
-    if (track->twins.n < TWINS_MAX) {
+    if (track->twins.n < track->twins_max) { // I4
         return;
     }
-    for (size_t i = 0; i < TWINS_LESS; i++) {
+    for (size_t i = 0; i < n_less; i++) {
         page_no page = track->twins.at[i];
 
         if (access_set_find(track->current, page)->twin != NULL) {
@@ -168,7 +170,7 @@ static void make_room_for_twin(struct track *track)
         }
     }
     map_list(track, oldest, n, ACCESS_READ);
-    drop_twins(track, TWINS_LESS);
+    drop_twins(track, n_less);
 }
 
 static struct track *track_of(struct space_tracker *tracker)
@@ -298,12 +300,19 @@ void track_forget(struct track *track, unsigned slot)
 
 // ---- begin and end
 
-void track_begin(struct track *track, const struct page_run *runs, size_t n)
+static size_t within(size_t n, size_t least, size_t most)
+{
+    return n < least ? least : n > most ? most : n;
+}
+
+void track_begin(struct track *track, const struct page_run *runs, size_t n,
+                 size_t twins_max)
 {
     ensure(!track->is_on);
     track_clear(track);
     track->n_touches = 0;
     track->phase = 0;
+    track->twins_max = within(twins_max, TWINS_LEAST, TRACK_TWINS_MAX);
     track->is_on = 1;
     space_track(track->space, &track->tracker);
     for (size_t i = 0; i < n; i++) {

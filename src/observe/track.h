@@ -23,9 +23,16 @@ struct page_run {
 struct track *track_new(struct space *space, unsigned n_slots);
 void track_free(struct track *track);
 
+/** Twins at a time, where memory is plenty. */
+#define TRACK_TWINS_MAX 2048u
+
 /** Unmap everything, forget what was found before, and begin.
- * @param runs  [n] all pages that may have access */
-void track_begin(struct track *track, const struct page_run *runs, size_t n);
+ * @param runs       [n] all pages that may have access
+ * @param twins_max  so many twins may exist at a time, at least some dozens and at
+ *                   most TRACK_TWINS_MAX; with fewer, a page that is written over
+ *                   a long time faults again */
+void track_begin(struct track *track, const struct page_run *runs, size_t n,
+                 size_t twins_max);
 
 /** @return 1 between track_begin() and track_end() */
 int track_is_on(const struct track *track);

@@ -246,7 +246,7 @@ static void run_round(unsigned n_steps)
     memset(is_written, 0, sizeof is_written);
     memset(hides_reads, 0, sizeof hides_reads);
     running = 0;
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, TRACK_TWINS_MAX);
     track_turn(track, running, 100);
     expected[running].has_run = 1;
     for (unsigned i = 0; i < n_steps; i++) {
@@ -293,7 +293,7 @@ static void pages_are_listed_in_order_of_first_use(void **state)
 
     (void)state;
     open_with(NULL);
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, TRACK_TWINS_MAX);
     for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
         track_touch(track, 1, 9, page_at(order[i]), 0);
     }
@@ -310,15 +310,14 @@ static void pages_are_listed_in_order_of_first_use(void **state)
     close_all();
 }
 
-static void twins_are_not_kept_without_end(void **state)
+static void write_many(size_t asked, size_t twins_max)
 {
-    (void)state;
     open_with(NULL);
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, asked);
     for (unsigned i = 0; i < MANY; i++) {
         track_touch(track, 1, 9, page_at(i), 1);
         memset(bytes_of(i), 0xff, i % 50);
-        assert_true(space.twins.n_used <= 2048);
+        assert_true(space.twins.n_used <= twins_max);
     }
     assert_true(track_is_valid(track));
     track_end(track, &everything, 1);
@@ -328,11 +327,19 @@ static void twins_are_not_kept_without_end(void **state)
     close_all();
 }
 
+static void twins_are_not_kept_without_end(void **state)
+{
+    (void)state;
+    write_many(SIZE_MAX, 2048);
+    write_many(256, 256);
+    write_many(0, 64);
+}
+
 static void a_thread_that_has_gone_leaves_nothing(void **state)
 {
     (void)state;
     open_with(NULL);
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, TRACK_TWINS_MAX);
     track_touch(track, 1, 9, page_at(3), 1);
     track_touch(track, 2, 8, page_at(3), 0);
     track_forget(track, 1);
@@ -353,7 +360,7 @@ static void who_goes_on_has_its_pages_if_it_has_paid(void **state)
 {
     (void)state;
     open_with(NULL);
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, TRACK_TWINS_MAX);
     for (unsigned i = 0; i < 10; i++) {
         track_touch(track, 1, 9, page_at(i), 0);
     }
@@ -382,7 +389,7 @@ static void what_is_written_behind_a_barrier_is_told_apart(void **state)
 
     (void)state;
     open_with(NULL);
-    track_begin(track, &everything, 1);
+    track_begin(track, &everything, 1, TRACK_TWINS_MAX);
     track_touch(track, 1, 9, page_at(3), 1);
     track_touch(track, 1, 9, page_at(4), 1);
     track_phase(track);
@@ -470,7 +477,7 @@ static void check_real(const struct fault_source *source)
     open_with(source);
     for (unsigned round = 0; round < 3; round++) {
         n_traps = 0;
-        track_begin(track, &everything, 1);
+        track_begin(track, &everything, 1, TRACK_TWINS_MAX);
         sweep();
         assert_int_equal(n_traps, 4 * 8 + 4 * 4); // reads, and writes
         track_end(track, &everything, 1);

@@ -40,6 +40,7 @@
 #define LONG_FACTOR 100u
 #define LEAST_LONG_NS (10 * 1000000000ull)
 #define STUCK_FACTOR 20u
+#define PART_FOR_TWINS 64u // of the pages in memory
 #define LEAST_STUCK_NS (2 * 1000000000ull)
 
 static int is_on(struct node *node)
@@ -154,6 +155,19 @@ static struct page_run *list_pages(struct node *node, size_t *n)
 
 // ---- begin and end
 
+// Of a node whose memory is limited, tracking takes little of it: it is when memory
+// has just become short that there is something to track.
+static size_t twins_max(const struct node *node)
+{
+    struct pager_stats now;
+
+    if (node->paging.pager == NULL) {
+        return TRACK_TWINS_MAX;
+    }
+    pager_stats(node->paging.pager, &now);
+    return now.resident / PART_FOR_TWINS;
+}
+
 static void begin(struct node *node, struct tracking *tracking)
 {
     size_t n;
@@ -164,7 +178,7 @@ static void begin(struct node *node, struct tracking *tracking)
     tracking->before_ns = tracking->period_ns;
     tracking->began_ns = clock_now_ns();
     tracking->iteration = sync_most_counted(node->sync) + 1;
-    track_begin(tracking->track, runs, n);
+    track_begin(tracking->track, runs, n, twins_max(node));
     atomic_store_explicit(&tracking->is_on, 1, memory_order_release);
     ult_close_gate(node->ult);
     free(runs);

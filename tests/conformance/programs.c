@@ -108,7 +108,7 @@ static void track_or_not(struct thread *thread)
     if (track_is_on(node->track)) {
         track_end(node->track, &all, 1);
     } else {
-        track_begin(node->track, &all, 1);
+        track_begin(node->track, &all, 1, 0);
     }
 }
 
