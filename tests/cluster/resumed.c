@@ -9,7 +9,8 @@
  *             [-w W] [-c I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
- * -b  there are so many pages more, of which each thread changes one in each iteration
+ * -b  there are so many pages more; of the first quarter each thread changes one in each
+ *     iteration, the others stay
  * -o  each thread writes a line in each, and main() two, and what it reads
  * -w  with so much white space before it
  * -c  thread 0 kills its process in iteration I, whenever it comes there
@@ -227,7 +228,7 @@ static void write_begun(unsigned me, unsigned iteration)
 static void change_page(unsigned me, unsigned iteration)
 {
     const uint64_t random = mix(iteration, me);
-    uint64_t *page = job.pages + random % job.n_pages * PAGE_WORDS;
+    uint64_t *page = job.pages + random % (job.n_pages / 4 + 1) * PAGE_WORDS;
 
     page[me] = random % 5 == 0 ? 0 : page[me] + random;
 }

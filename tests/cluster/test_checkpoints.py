@@ -194,7 +194,7 @@ class Checkpoints:
     def what_has_not_changed_is_not_written_again(self):
         """A checkpoint has it in files of an earlier one, which may go; from each that is there a
         run goes on, on any number of nodes, and goes on so."""
-        program = self.program("resumed", "-t", 4, "-i", 120, "-p", 2000, "-b", 2000)
+        program = self.program("resumed", "-t", 4, "-i", 120, "-p", 8000, "-b", 2000)
         right = self.result(self.expect(1, program))
         self.run_until(3, program, every=2, at_least=7)
         kept = self.generations()[-2:]
