@@ -7,6 +7,7 @@
 #include "net/port.h"
 #include "os/checkpoint_file.h"
 #include "os/checkpoint_manifest.h"
+#include "os/spare_memory.h"
 #include "pages/engine.h"
 #include "runtime/cut_table.h"
 
@@ -43,7 +44,7 @@ struct cut_copies {
         uint32_t size;
     } * pages; ///< [n]
     size_t n;
-    uint8_t *bytes;
+    struct spare_memory bytes;
 };
 
 /** What nodes have said in a round. */

@@ -169,7 +169,8 @@ static void copy_pages(struct node *node, const struct taking *taking)
     uint8_t *to;
 
     copies->pages = malloc((taking->n_pages + 1) * sizeof *copies->pages);
-    copies->bytes = to = malloc((taking->n_pages + 1) * TM_PAGE_SIZE);
+    to =
+        spare_memory_take(&copies->bytes, (taking->n_pages + 1) * TM_PAGE_SIZE);
     ensure_memory(copies->pages != NULL && to != NULL);
     for (size_t i = 0; i < taking->n_pages; i++) {
         const struct saved_page *saved = &taking->pages[i];
@@ -276,6 +277,11 @@ static const char *open_generation(struct node *node)
     return why;
 }
 
+static double milliseconds_since(uint64_t ns)
+{
+    return (double)(clock_now_ns() - ns) * 1e-6;
+}
+
 // Threads are held until it has told that it has taken everything.
 static void write_part(struct node *node)
 {
@@ -283,10 +289,12 @@ static void write_part(struct node *node)
     struct taking taking = {.records = &node->checkpoint.records};
     struct part_writer writer;
     const char *why = NULL;
+    uint64_t gathered_ns;
     int is_copied;
 
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
+    gathered_ns = clock_now_ns();
     if (node->self == 0) {
         why = open_generation(node);
     }
@@ -297,10 +305,12 @@ static void write_part(struct node *node)
         why = write_at_once(node, &taking, &writer);
     }
     free(taking.pages);
-    log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms",
+    log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms, after %.1f ms "
+              "to find what there is",
               node->checkpoint.generation, taking.n_pages,
               is_copied ? "copied" : "written at once",
-              (double)(clock_now_ns() - began_ns) / 1e6);
+              milliseconds_since(gathered_ns),
+              milliseconds_since(began_ns) - milliseconds_since(gathered_ns));
     tell_taken(node, &taking);
     if (is_copied) {
         files_write(node);
