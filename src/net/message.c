@@ -98,6 +98,7 @@ tm_status message_decode(const void *frame, uint32_t size,
     struct wire_reader reader = wire_read(frame, size);
     struct message decoded;
 
+    decoded.goes_along = 0;
     decoded.type = (enum message_type)wire_get_u16(&reader);
     if (!get_fields(&reader, &decoded) || reader.failed) {
         return TM_EWIRE;

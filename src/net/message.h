@@ -73,6 +73,9 @@ struct message {
     } u;
     const void *body;   ///< NULL if body_size is 0
     uint32_t body_size; ///< bytes, <= MESSAGE_BODY_MAX
+    uint8_t
+        goes_along; ///< not sent: what its sender sends next is for the same node,
+                    ///< so one frame will do for both (net/bundle.h)
 };
 
 /**

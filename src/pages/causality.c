@@ -207,6 +207,7 @@ static void send_clock(struct engine *engine, uint64_t object, node_id to,
     if (causality == NULL) {
         return;
     }
+    message.goes_along = 1; // what it orders is next
     message.u.clock.object = object;
     message.u.clock.way = (uint8_t)way;
     message.body_size = clock_write(way == ORDER_TAKES || way == ORDER_PASSES

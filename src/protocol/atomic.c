@@ -45,6 +45,7 @@ static void all_have_it(struct engine *engine, struct flight *flight)
 }
 
 static const struct flight_kind atomic_flight = {
+    .has_follower = flight_goes_alone,
     .departed = flight_leaves_it,
     .arrived = all_have_it,
     .ended = flight_ends_so,

@@ -52,6 +52,7 @@ struct flight *flight_new(struct engine *engine, const struct flight_kind *kind)
     flight->outstanding = 0;
     flight->n_pending = 0;
     flight->sent_to = NODE_NONE;
+    flight->is_followed = 0;
     flight->goes_on = 0;
     flight->n_pages = 0;
     flight->dropped.n = 0;
@@ -91,6 +92,7 @@ static void send_outbox(struct engine *engine, struct flight *flight,
                      .origin = flight->origin},
         .body = outbox->bytes,
         .body_size = outbox->used,
+        .goes_along = (uint8_t)flight->is_followed,
     };
 
     if (flight->outstanding == 0) {
@@ -194,6 +196,15 @@ int flight_push(struct engine *engine, struct flight *flight, node_id except,
 
 // ---- back
 
+int flight_goes_alone(const struct engine *engine, const struct flight *flight,
+                      node_id to)
+{
+    (void)engine;
+    (void)flight;
+    (void)to;
+    return 0;
+}
+
 void flight_leaves_it(struct engine *engine, const struct flight *flight)
 {
     (void)engine;
@@ -226,10 +237,31 @@ static void finish(struct engine *engine, struct flight *flight)
     engine_finished(engine);
 }
 
+// The node that all of a flight goes to in one message; NODE_NONE: there is none.
+static node_id only_receiver(const struct engine *engine,
+                             const struct flight *flight)
+{
+    const struct roster *roster = &engine->port->roster;
+    node_id only = NODE_NONE;
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (engine->updates->outboxes[roster->live[i]].used > 0) {
+            if (only != NODE_NONE || flight->outstanding > 0) {
+                return NODE_NONE;
+            }
+            only = roster->live[i];
+        }
+    }
+    return only;
+}
+
 void flight_depart(struct engine *engine, struct flight *flight)
 {
     const struct roster *roster = &engine->port->roster;
+    const node_id only = only_receiver(engine, flight);
 
+    flight->is_followed =
+        only != NODE_NONE && flight->kind->has_follower(engine, flight, only);
     for (unsigned i = 0; i < roster->n_live; i++) {
         if (engine->updates->outboxes[roster->live[i]].used > 0) {
             send_outbox(engine, flight, roster->live[i]);

@@ -120,6 +120,7 @@ static void send_some(const struct port *port, node_id to, uint64_t mutex,
     message.u.notices.more = (uint8_t)more;
     message.u.notices.count =
         (uint16_t)(message.body_size / WIRE_SIZE_notice_entry);
+    message.goes_along = 1; // what lets a thread there go on is next
     if (message.body_size > 0) {
         port_send(port, to, &message);
     }

@@ -260,11 +260,27 @@ static void flushed(struct engine *engine)
     waiter_wake_all(done);
 }
 
-// Does the one who gets the diffs have nobody to pass them on to?
-static int ends_there(const struct engine *engine, const struct flight *flight)
+// All diffs are this one node's. May it be told of the release before it has acknowledged them?
+// Only if it has nobody to pass them on to.
+static int ends_there(const struct engine *engine, const struct flight *flight,
+                      node_id to)
 {
-    return flight->sent_to != NODE_NONE &&
+    return to != NODE_NONE && engine->updates->n_flushes == 1 &&
            (!flight->goes_on || engine->port->roster.n_live == 2);
+}
+
+static int is_to_be_told(const struct engine *engine,
+                         const struct flight *flight, node_id to)
+{
+    const struct waiter *waiter = engine->updates->flush_waiters;
+
+    if (!ends_there(engine, flight, to)) {
+        return 0;
+    }
+    while (waiter != NULL && waiter->result2 != to) {
+        waiter = waiter->next;
+    }
+    return waiter != NULL;
 }
 
 static void sent(struct engine *engine, const struct flight *flight)
@@ -273,7 +289,7 @@ static void sent(struct engine *engine, const struct flight *flight)
     struct waiter *ready = NULL;
     struct waiter **last = &ready;
 
-    if (engine->updates->n_flushes > 1 || !ends_there(engine, flight)) {
+    if (!ends_there(engine, flight, flight->sent_to)) {
         return;
     }
     while (*link != NULL) {
@@ -303,6 +319,7 @@ static void flush_arrived(struct engine *engine, struct flight *flight)
 }
 
 static const struct flight_kind flush = {
+    .has_follower = is_to_be_told,
     .departed = sent,
     .arrived = flush_arrived,
     .ended = flushed,
@@ -310,6 +327,7 @@ static const struct flight_kind flush = {
 };
 
 static const struct flight_kind flush_now = {
+    .has_follower = flight_goes_alone,
     .departed = flight_leaves_it,
     .arrived = flush_arrived,
     .ended = flushed,

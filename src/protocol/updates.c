@@ -223,6 +223,7 @@ static void relay_arrived(struct engine *engine, struct flight *flight)
 }
 
 static const struct flight_kind relay = {
+    .has_follower = flight_goes_alone,
     .departed = flight_leaves_it,
     .arrived = relay_arrived,
     .ended = flight_ends_so,

@@ -193,6 +193,10 @@ struct flight_page {
 
 /** What flights differ in. */
 struct flight_kind {
+    /** All that there is goes to this node. @return whether departed() is going to let somebody
+     * go on who sends a message there, too */
+    int (*has_follower)(const struct engine *engine,
+                        const struct flight *flight, node_id to);
     /** All has been sent, and somebody has to acknowledge. */
     void (*departed)(struct engine *engine, const struct flight *flight);
     /** All have acknowledged: what is to be said. The flight is still there. */
@@ -215,6 +219,7 @@ struct flight {
         outstanding; ///< messages not acknowledged, and items that are pending
     unsigned n_pending; ///< of these, items
     node_id sent_to;    ///< all of them; NODE_NONE: several nodes
+    int is_followed;    ///< the message being sent, by another to that node
     int goes_on;        ///< flush: who gets it may have to pass it on
     struct flight_page *pages;
     size_t n_pages;
@@ -228,6 +233,8 @@ struct flight {
 };
 
 /** Slots of a kind of flight that has nothing to do then. */
+int flight_goes_alone(const struct engine *engine, const struct flight *flight,
+                      node_id to);
 void flight_leaves_it(struct engine *engine, const struct flight *flight);
 void flight_ends_so(struct engine *engine);
 

@@ -28,6 +28,76 @@ struct node this_node;
 // Sleepers look now and then, should a wake-up be lost.
 #define FROZEN_LOOK_NS (100 * 1000 * 1000u)
 
+// ---- what is sent
+
+static void send_bundle(struct node *node)
+{
+    const node_id to = node->bundle.to;
+    struct message message;
+
+    bundle_take(&node->bundle, &message);
+    node->transport->send(node->net, to, &message);
+}
+
+// Another message to that node follows, or has come before: both in one frame.
+static void send_along(struct node *node, node_id to,
+                       const struct message *message)
+{
+    struct bundle *bundle = &node->bundle;
+
+    if (!bundle_takes(bundle, to, message)) {
+        send_bundle(node); // B1
+    }
+    if (bundle->n == 0 &&
+        !(message->goes_along && bundle_takes(bundle, to, message))) {
+        node->transport->send(node->net, to, message);
+        return;
+    }
+    bundle_add(bundle, to, message);
+    if (!message->goes_along) {
+        send_bundle(node);
+    }
+}
+
+static void send(void *owner, node_id to, const struct message *message)
+{
+    struct node *node = owner;
+
+    if (node->members.has_left[to] || node->members.has_left[node->self]) {
+        return; // it is over with it, or with this node
+    }
+    node->n_sent += !membership_is_aside(message->type);
+    if (to == node->self) {
+        node->n_to_self++;
+        node->transport->send(node->net, to, message);
+        return;
+    }
+    node->iteration.sent_bytes[to] += message_size(message);
+    if (message->goes_along || node->bundle.n > 0) {
+        send_along(node, to, message);
+    } else {
+        node->transport->send(node->net, to, message);
+    }
+}
+
+static uint64_t now_ns(void *owner)
+{
+    (void)owner;
+    return clock_now_ns();
+}
+
+tm_status node_open_port(struct node *node)
+{
+    node->port = (struct port){
+        .self = node->self,
+        .owner = node,
+        .send = send,
+        .now_ns = now_ns,
+    };
+    roster_init(&node->port.roster, node->n_nodes);
+    return TM_OK;
+}
+
 // ---- the lock
 
 void node_enter_serving(struct node *node)
@@ -72,6 +142,9 @@ void node_leave(struct node *node)
     engine_finish_batch(node->engine);
     if (node->paging.pager != NULL) {
         pager_settle(node->paging.pager);
+    }
+    if (node->bundle.n > 0) { // B2 of bundle.c
+        send_bundle(node);
     }
     mutex_unlock(&node->lock);
 }
@@ -230,41 +303,5 @@ tm_status check_call(const char *function, uintptr_t place)
     }
     thread->place = place;
     node_pay(node);
-    return TM_OK;
-}
-
-// ---- what is sent
-
-static void send(void *owner, node_id to, const struct message *message)
-{
-    struct node *node = owner;
-
-    if (node->members.has_left[to] || node->members.has_left[node->self]) {
-        return; // it is over with it, or with this node
-    }
-    if (to == node->self) {
-        node->n_to_self++;
-    } else {
-        node->iteration.sent_bytes[to] += message_size(message);
-    }
-    node->n_sent += !membership_is_aside(message->type);
-    node->transport->send(node->net, to, message);
-}
-
-static uint64_t now_ns(void *owner)
-{
-    (void)owner;
-    return clock_now_ns();
-}
-
-tm_status node_open_port(struct node *node)
-{
-    node->port = (struct port){
-        .self = node->self,
-        .owner = node,
-        .send = send,
-        .now_ns = now_ns,
-    };
-    roster_init(&node->port.roster, node->n_nodes);
     return TM_OK;
 }

@@ -12,6 +12,7 @@
 #include "cluster/bootstrap.h"
 #include "cluster/failure_detector.h"
 #include "mem/space.h"
+#include "net/bundle.h"
 #include "net/transport.h"
 #include "os/descriptor_set.h"
 #include "os/main_stack.h"
@@ -82,6 +83,7 @@ struct node {
     struct members members;
     const struct part *const *parts;        ///< NULL behind the last: parts.c
     const struct part *part_of[OWNERS_END]; ///< messages; or NULL
+    struct bundle bundle;                   ///< messages that are about to go
     uint64_t n_sent; ///< messages that membership_is_aside() does not name
     uint64_t n_received;
     /** Messages that were decoded and contradict what is known. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A node that gets messages no node sends: they change nothing, and are counted.
+// A node that gets messages no node sends: they change nothing, and are counted. And what of
+// those that it sends goes in one frame.
 #include "runtime/node.h"
 
 #include <setjmp.h>
@@ -159,11 +160,172 @@ static void a_diff_that_makes_no_sense_is_counted(void **state)
     assert_int_equal(n_refused(), before + 1);
 }
 
+// ---- frames
+
+/** What a transport was given for other nodes. */
+static struct {
+    struct frame_sent {
+        node_id to;
+        enum message_type type;
+        uint16_t count; // of a bundle
+    } at[8];
+    unsigned n;
+} frames;
+
+static void note_frame(struct net *net, node_id to,
+                       const struct message *message)
+{
+    if (to == this_node.self) {
+        transport_ucx.send(net, to, message);
+        return;
+    }
+    frames.at[frames.n++] = (struct frame_sent){
+        to, message->type,
+        message->type == MESSAGE_bundle ? message->u.bundle.count : 0};
+}
+
+static void expect_frame(unsigned i, node_id to, enum message_type type,
+                         uint16_t count)
+{
+    assert_int_equal(frames.at[i].to, to);
+    assert_int_equal(frames.at[i].type, type);
+    assert_int_equal(frames.at[i].count, count);
+}
+
+/* With the port of a node, over that transport; the lock is held. */
+static int begin_frames(void **state)
+{
+    static struct transport noting;
+
+    (void)state;
+    noting = transport_ucx;
+    noting.send = note_frame;
+    frames.n = 0;
+    this_node.transport = &noting;
+    this_node.n_to_self = 0; // the other port has not counted
+    this_node.n_nodes = 3;
+    mutex_init(&this_node.lock, RANK_NODE);
+    node_enter_serving(&this_node);
+    return node_open_port(&this_node) != TM_OK;
+}
+
+static int end_frames(void **state)
+{
+    (void)state;
+    this_node.transport = &transport_ucx;
+    return 0;
+}
+
+static void send_beat(node_id to, int goes_along)
+{
+    port_send(&this_node.port, to,
+              &(struct message){.type = MESSAGE_beat,
+                                .goes_along = (uint8_t)goes_along});
+}
+
+static void what_goes_along_is_in_one_frame_with_what_follows(void **state)
+{
+    (void)state;
+    send_beat(1, 1);
+    send_beat(1, 1);
+    assert_int_equal(frames.n, 0);
+    send_beat(1, 0);
+    send_beat(1, 0); // by itself
+    node_leave(&this_node);
+    assert_int_equal(frames.n, 2);
+    expect_frame(0, 1, MESSAGE_bundle, 3);
+    expect_frame(1, 1, MESSAGE_beat, 0);
+}
+
+static void what_is_held_goes_before_a_message_to_another_node(void **state)
+{
+    (void)state;
+    send_beat(1, 1);
+    send_beat(2, 0);
+    send_beat(2, 1);
+    send_beat(1, 1);
+    node_leave(&this_node);
+    assert_int_equal(frames.n, 4);
+    for (unsigned i = 0; i < frames.n; i++) {
+        expect_frame(i, i == 0 || i == 3 ? 1 : 2, MESSAGE_beat, 0);
+    }
+}
+
+static void nothing_is_held_when_the_lock_is_given_back(void **state)
+{
+    (void)state;
+    send_beat(1, 1);
+    node_leave(&this_node);
+    assert_int_equal(frames.n, 1);
+    expect_frame(0, 1, MESSAGE_beat, 0);
+}
+
+static void what_is_longer_than_a_bundle_goes_behind_it(void **state)
+{
+    static const uint8_t bytes[BUNDLE_MAX];
+    const struct message update = {.type = MESSAGE_update,
+                                   .body = bytes,
+                                   .body_size = sizeof bytes,
+                                   .goes_along = 1};
+
+    (void)state;
+    send_beat(1, 1);
+    port_send(&this_node.port, 1, &update);
+    send_beat(1, 0);
+    node_leave(&this_node);
+    assert_int_equal(frames.n, 3);
+    expect_frame(0, 1, MESSAGE_beat, 0);
+    expect_frame(1, 1, MESSAGE_update, 0);
+    expect_frame(2, 1, MESSAGE_beat, 0);
+}
+
+static void messages_of_a_bundle_are_handled_one_by_one(void **state)
+{
+    static struct bundle bundle;
+    const struct message done = {.type = MESSAGE_call_done,
+                                 .u.call_done = {.token = 7}};
+    const struct message beat = {.type = MESSAGE_beat};
+    const uint64_t before = n_refused();
+    const uint64_t received = this_node.n_received;
+    struct message all;
+
+    (void)state;
+    bundle_add(&bundle, OTHER, &done);
+    bundle_add(&bundle, OTHER, &beat);
+    bundle_add(&bundle, OTHER, &done);
+    bundle_take(&bundle, &all);
+    get(&all);
+    assert_int_equal(n_refused(), before + 2);
+    assert_int_equal(this_node.n_received,
+                     received + 2 + !membership_is_aside(MESSAGE_beat));
+}
+
+static void a_bundle_of_no_messages_is_counted(void **state)
+{
+    const uint64_t before = n_refused();
+
+    (void)state;
+    get(&(struct message){.type = MESSAGE_bundle,
+                          .u.bundle = {.count = 1},
+                          .body = "\1\0x",
+                          .body_size = 3});
+    assert_int_equal(n_refused(), before + 1);
+}
+
+#define with_frames(test)                                                      \
+    cmocka_unit_test_setup_teardown(test, begin_frames, end_frames)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_that_contradict_are_counted),
         cmocka_unit_test(a_diff_that_makes_no_sense_is_counted),
+        cmocka_unit_test(messages_of_a_bundle_are_handled_one_by_one),
+        cmocka_unit_test(a_bundle_of_no_messages_is_counted),
+        with_frames(what_goes_along_is_in_one_frame_with_what_follows),
+        with_frames(what_is_held_goes_before_a_message_to_another_node),
+        with_frames(nothing_is_held_when_the_lock_is_given_back),
+        with_frames(what_is_longer_than_a_bundle_goes_behind_it),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

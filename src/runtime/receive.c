@@ -55,9 +55,9 @@ static tm_status deliver(struct node *node, node_id from,
     }
 }
 
-void node_receive(void *owner, node_id from, const struct message *message)
+static void receive_one(struct node *node, node_id from,
+                        const struct message *message)
 {
-    struct node *node = owner;
     const uint64_t began_ns =
         trace_is_on(node) || story_is_on(&node->story) ? clock_now_ns() : 0;
     tm_status status;
@@ -82,5 +82,29 @@ void node_receive(void *owner, node_id from, const struct message *message)
         refuse(node, from, message, status);
     } else if (message->type == MESSAGE_extent_close) {
         freed_note(node, message);
+    }
+}
+
+static void receive_bundle(struct node *node, node_id from,
+                           const struct message *bundle)
+{
+    struct wire_reader reader = wire_read_body(bundle);
+    struct message message;
+
+    while (wire_has_more(&reader)) {
+        if (bundle_next(&reader, &message) != TM_OK) {
+            refuse(node, from, bundle, TM_EWIRE);
+            return;
+        }
+        receive_one(node, from, &message);
+    }
+}
+
+void node_receive(void *owner, node_id from, const struct message *message)
+{
+    if (message->type == MESSAGE_bundle) {
+        receive_bundle(owner, from, message);
+    } else {
+        receive_one(owner, from, message);
     }
 }
