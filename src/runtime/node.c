@@ -45,7 +45,7 @@ static void send_along(struct node *node, node_id to,
 {
     struct bundle *bundle = &node->bundle;
 
-    if (!bundle_takes(bundle, to, message)) {
+    if (bundle->n > 0 && !bundle_takes(bundle, to, message)) {
         send_bundle(node); // B1
     }
     if (bundle->n == 0 &&
