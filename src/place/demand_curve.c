@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ensure.h"
 #include "base/memory.h"
 #include "place/counts.h"
 
@@ -270,6 +271,7 @@ double demand_curve_time(const struct demand_curve *curve, uint32_t node,
     const struct curve_point *point = &curve->points[n];
     struct node_load load = {.n_threads = n};
 
+    ensure(n <= curve->n_threads);
     if (n == 0) {
         return 0;
     }

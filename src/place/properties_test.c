@@ -62,6 +62,25 @@ static void each_answers_alike_and_leaves_pinned_threads(void **state)
     }
 }
 
+static void none_moves_where_all_are_pinned_to_one_node(void **state)
+{
+    struct cluster_view view;
+    const uint32_t current[6] = {0};
+    uint32_t node_of[6];
+    struct mapping mapping = {.node_of = node_of};
+
+    (void)state;
+    view_make(&view, 3, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        view.threads[i].is_pinned = 1;
+    }
+    for (unsigned k = 0; k < n_policies; k++) {
+        ask_with(policies[k], &view, current, EFFORT, &mapping);
+        assert_memory_equal(node_of, current, sizeof node_of);
+    }
+    cluster_view_release(&view);
+}
+
 static void a_current_mapping_to_no_node_is_refused(void **state)
 {
     struct cluster_view view;
@@ -104,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(policies_are_found_by_name),
         cmocka_unit_test(each_answers_alike_and_leaves_pinned_threads),
+        cmocka_unit_test(none_moves_where_all_are_pinned_to_one_node),
         cmocka_unit_test(a_current_mapping_to_no_node_is_refused),
         cmocka_unit_test(all_of_them_take_one_node_and_one_thread),
     };

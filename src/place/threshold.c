@@ -153,6 +153,14 @@ static uint32_t find_first_done(const double *next_s, uint32_t n_nodes)
     return best;
 }
 
+/** @return T_x(n), INFINITY if there are no n threads */
+static double time_of_some(const struct threshold *threshold, uint32_t x,
+                           uint32_t n)
+{
+    return n <= threshold->n_threads ? threshold->time(threshold->of, x, n)
+                                     : INFINITY;
+}
+
 /** Hand threads out, `step` at once, each time to the node that is done with them first.
  * @param n_steps  not more often. @return how many are left */
 static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
@@ -162,15 +170,13 @@ static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
     double *next_s = memory_new(n, sizeof *next_s);
 
     for (uint32_t x = 0; x < n; x++) {
-        next_s[x] = threshold->time(threshold->of, x, counts[x] + step);
+        next_s[x] = time_of_some(threshold, x, counts[x] + step);
     }
     for (; left >= step && n_steps > 0; left -= step, n_steps--) {
         const uint32_t x = find_first_done(next_s, n);
 
         counts[x] += step;
-        next_s[x] = counts[x] + step <= threshold->n_threads
-                        ? threshold->time(threshold->of, x, counts[x] + step)
-                        : INFINITY;
+        next_s[x] = time_of_some(threshold, x, counts[x] + step);
     }
     free(next_s);
     return left;
