@@ -29,6 +29,7 @@ struct question {
     const char *profile;
     const char *cluster;         ///< a hostfile; NULL: the profile's own
     const char *policy;          ///< NULL: the one that decided in the run
+    struct cost_model model;     ///< that it predicts by
     const char *protocol;        ///< NULL: the run's
     struct thread_counts counts; ///< a mapping by hand
     uint32_t n_iterations;
@@ -80,6 +81,8 @@ void simulate_print_help(void)
         "  -p, --policy=NAME     who decides which thread runs where; none: "
         "threads stay\n"
         "                        [the one that decided in the run]\n"
+        "  -m, --model=NAME      what it predicts by: measured, lru, liu06 or "
+        "cliff [measured]\n"
         "  -n, --counts=N,N,...  instead of a policy: so many threads for "
         "each node\n"
         "  -P, --protocol=NAME   of all memory [the run's]\n"
@@ -144,6 +147,14 @@ static int take_first(const char *text, int *begins_equal)
                                  "; allowed: known, equal");
 }
 
+static int take_model(const char *name, struct cost_model *model)
+{
+    return cost_model_find(name, model)
+               ? 0
+               : question_refuse(command, "--model is", name,
+                                 "; allowed: measured, lru, liu06, cliff");
+}
+
 // One that has a value.
 static int take_value(int letter, struct question *question)
 {
@@ -154,6 +165,8 @@ static int take_value(int letter, struct question *question)
     case 'p':
         question->policy = optarg;
         return 0;
+    case 'm':
+        return take_model(optarg, &question->model);
     case 'P':
         question->protocol = optarg;
         return 0;
@@ -196,6 +209,7 @@ static int parse(int argc, char **argv, struct question *question)
     static const struct option names[] = {
         {"cluster", required_argument, NULL, 'c'},
         {"policy", required_argument, NULL, 'p'},
+        {"model", required_argument, NULL, 'm'},
         {"counts", required_argument, NULL, 'n'},
         {"protocol", required_argument, NULL, 'P'},
         {"first-mapping", required_argument, NULL, 'f'},
@@ -208,7 +222,7 @@ static int parse(int argc, char **argv, struct question *question)
         {0},
     };
     static const struct command_options options = {
-        command, "c:p:n:P:f:i:s:e:jvh", names, take_option};
+        command, "c:p:m:n:P:f:i:s:e:jvh", names, take_option};
     const int exit_code = command_options_take(&options, question, argc, argv);
 
     return exit_code != 0 || question->wants_help
@@ -395,6 +409,7 @@ static int answer_on(const struct question *question,
         .n_threads = view->n_threads,
         .threads = view->threads,
         .script = &profile->script,
+        .model = question->model,
         .counts = question->counts.n > 0 ? question->counts.of_node : NULL,
         .begins_equal = question->begins_equal,
         .n_iterations = question->n_iterations,

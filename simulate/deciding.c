@@ -152,6 +152,7 @@ void decider_open(struct lab *lab)
     const struct scheme_config config = {
         .policy =
             simulation->counts != NULL ? policy_find(NULL) : simulation->policy,
+        .model = simulation->model,
         .n_nodes = simulation->n_nodes,
         .counts = simulation->counts,
     };

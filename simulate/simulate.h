@@ -40,6 +40,7 @@ struct simulation {
     const struct profile_script *script;
     tm_protocol protocol;
     const struct policy *policy; ///< NULL: threads stay
+    struct cost_model model;     ///< that it predicts by: its equations
     const uint32_t
         *counts;      ///< [n_nodes] by hand, instead of a policy; NULL: none
     int begins_equal; ///< as many threads on each node at first

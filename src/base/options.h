@@ -101,6 +101,7 @@ struct options {
     } port_range;
     int trust_network;
     char policy[16];
+    char model[16];
     struct thread_counts counts;
     enum { MOVE_AT_ITERATIONS, MOVE_AT_BARRIERS } move_at;
     enum { FIRST_KNOWN, FIRST_EQUAL } first_mapping;

@@ -1,6 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/cost_model.h"
 
+#include <string.h>
+
+static const struct {
+    const char *name;
+    struct cost_model model;
+} by_name[] = {
+    {"measured", {.kind = COST_MEASURED}},
+    {"lru", {.kind = COST_MEASURED, .replacement = REPLACEMENT_LRU}},
+    {"liu06", {.kind = COST_LIU06}},
+    {"cliff", {.kind = COST_CLIFF}},
+};
+
+int cost_model_find(const char *name, struct cost_model *model)
+{
+    for (unsigned i = 0; i < sizeof by_name / sizeof by_name[0]; i++) {
+        if (strcmp(by_name[i].name, name) == 0) {
+            *model = by_name[i].model;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static uint32_t most_swapping(const struct cluster_view *view,
                               const struct measurement *measured,
                               double *swap_s)

@@ -62,6 +62,20 @@ struct cost_model {
     const struct correction *corrections; ///< [n_nodes]; NULL: all 1.0
 };
 
+/**
+ * Find the equations of a name, for who is asked which to decide by: "measured"; "lru",
+ * the same with REPLACEMENT_LRU; "liu06"; "cliff".
+ * @param[out] model  nothing but its equations is set
+ * @return 0 if there are none of that name
+ */
+int cost_model_find(const char *name, struct cost_model *model);
+
+/** Are its predictions corrected by what was measured? The papers' are not. */
+static inline int cost_model_is_corrected(const struct cost_model *model)
+{
+    return model->kind == COST_MEASURED;
+}
+
 /** Do its equations start from a reference processor? */
 static inline int cost_kind_needs_reference(enum cost_kind kind)
 {

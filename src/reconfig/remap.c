@@ -250,6 +250,7 @@ static void measure_errors(struct remap *plan, const struct history *history)
 }
 
 tm_status remap_begin(struct remap *plan, const struct policy *policy,
+                      const struct cost_model *equations,
                       const struct history *history,
                       const struct node_view *nodes, unsigned n_nodes,
                       const struct correction *corrections)
@@ -275,7 +276,9 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
     plan->policy = policy;
     plan->n_untracked = plan->view.n_threads;
     plan->iteration = history_n_closed(history);
-    plan->model.corrections = corrections;
+    plan->model = *equations;
+    plan->model.corrections =
+        cost_model_is_corrected(equations) ? corrections : NULL;
     return TM_OK;
 }
 
@@ -358,14 +361,26 @@ static tm_status compute_warm_up(struct remap *plan)
     return TM_OK;
 }
 
-// Not needed by the model that runs, but by who asks a profile about [Liu06]'s.
-static void choose_reference(struct remap *plan)
+// What pages are lacking on the reference processor is known once the pages of the mapping
+// in force are counted; its costs need not be right for that. (The reference is also for who
+// asks a profile about [Liu06]'s model if another one has run.)
+static tm_status predict_now(struct remap *plan)
 {
     struct reference *reference = &plan->model.reference;
-    uint32_t x = reference_choose(&plan->view, &plan->measured, reference);
+    const uint32_t x =
+        reference_choose(&plan->view, &plan->measured, reference);
+    tm_status status =
+        predict(&plan->view, &plan->model, plan->current, &plan->before);
 
+    if (status != TM_OK) {
+        return status;
+    }
     reference_set_lack(reference, &plan->view.nodes[x],
                        plan->before.nodes[x].demand_pages);
+    return cost_kind_needs_reference(plan->model.kind)
+               ? predict(&plan->view, &plan->model, plan->current,
+                         &plan->before)
+               : TM_OK;
 }
 
 tm_status remap_make(struct remap *plan)
@@ -383,11 +398,9 @@ tm_status remap_make(struct remap *plan)
         status = add_uses(plan);
     }
     if (status == TM_OK) {
-        status =
-            predict(&plan->view, &plan->model, plan->current, &plan->before);
+        status = predict_now(plan);
     }
     if (status == TM_OK) {
-        choose_reference(plan);
         status = policy_place(plan->policy, &request, &mapping);
     }
     if (status == TM_OK) {

@@ -50,7 +50,9 @@ struct remap {
  * Copy what is known.
  *
  * @param nodes  [n_nodes]  static information; power as in the history
- * @param corrections  [n_nodes]; must live as long as the plan
+ * @param equations    the model without what it starts from
+ * @param corrections  [n_nodes]; must live as long as the plan; not used if the model
+ *                     is not corrected
  * @return TM_OK
  * @return TM_ESTATE  no thread takes part in iterations
  * @return TM_ENOMEM
@@ -59,6 +61,7 @@ struct remap {
  */
 TM_CHECKED tm_status remap_begin(struct remap *plan,
                                  const struct policy *policy,
+                                 const struct cost_model *equations,
                                  const struct history *history,
                                  const struct node_view *nodes,
                                  unsigned n_nodes,

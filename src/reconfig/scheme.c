@@ -356,7 +356,8 @@ static void learn_from_result(struct scheme *scheme)
     struct measurement measured = {
         .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
 
-    if (measured.nodes != NULL) {
+    if (measured.nodes != NULL &&
+        cost_model_is_corrected(&scheme->config.model)) {
         remap_measure(scheme->history, plan->view.n_nodes, &measured);
         correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
                 scheme->learned);
@@ -431,8 +432,8 @@ static void impose(struct scheme *scheme)
     uint32_t node = 0;
     uint32_t n_left = scheme->counts[0];
 
-    if (remap_begin(&plan, scheme->config.policy, scheme->history,
-                    scheme->nodes, scheme->config.n_nodes,
+    if (remap_begin(&plan, scheme->config.policy, &scheme->config.model,
+                    scheme->history, scheme->nodes, scheme->config.n_nodes,
                     scheme->corrections) != TM_OK) {
         return;
     }

@@ -67,6 +67,7 @@ enum scheme_mark {
 
 struct scheme_config {
     const struct policy *policy;
+    struct cost_model model; ///< its equations; zeros: `measured`
     unsigned n_nodes;
     int explains; ///< ops.explain is wanted
     int only_watches; ///< nothing is decided: reports go into the history, that is all

@@ -78,8 +78,9 @@ void scheme_ask(struct scheme *scheme)
 
     look_at_nodes(scheme);
     status =
-        remap_begin(next, scheme->config.policy, scheme->history, scheme->nodes,
-                    scheme->config.n_nodes, scheme->next_corrections);
+        remap_begin(next, scheme->config.policy, &scheme->config.model,
+                    scheme->history, scheme->nodes, scheme->config.n_nodes,
+                    scheme->next_corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
@@ -119,8 +120,9 @@ tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
     }
     memcpy(corrections, learned, scheme->config.n_nodes * sizeof *corrections);
     *plan = (struct remap){0};
-    status = remap_begin(plan, policy_find("initial"), scheme->history,
-                         scheme->nodes, scheme->config.n_nodes, corrections);
+    status = remap_begin(plan, policy_find("initial"), &scheme->config.model,
+                         scheme->history, scheme->nodes,
+                         scheme->config.n_nodes, corrections);
     if (status != TM_OK) {
         return status;
     }
@@ -128,7 +130,7 @@ tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
         remap_set_uses(plan, scheme->ops.uses, scheme->ops.owner);
     }
     status = remap_make(plan);
-    if (status == TM_OK) {
+    if (status == TM_OK && cost_model_is_corrected(&plan->model)) {
         correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
                 corrections);
         status = remap_make(plan);
@@ -194,7 +196,8 @@ void scheme_think(struct scheme *scheme)
     ensure(scheme->state == THINKING); // S1
     memcpy(scheme->next_corrections, scheme->learned, size);
     scheme->plan_status = remap_make(&scheme->next);
-    if (scheme->plan_status == TM_OK) {
+    if (scheme->plan_status == TM_OK &&
+        cost_model_is_corrected(&scheme->config.model)) {
         // Learn first from how the mapping in force is, then ask again.
         correct(&scheme->next.view, &scheme->next.before,
                 &scheme->next.measured, SCHEME_GAIN, scheme->next_corrections);

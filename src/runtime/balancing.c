@@ -329,7 +329,8 @@ static struct scheme *new_scheme(struct node *node)
         config.counts = node->options.counts.of_node;
         config.policy = policy_find(NULL);
     }
-    ensure(config.policy != NULL);
+    ensure(config.policy != NULL &&
+           cost_model_find(node->options.model, &config.model));
     capacity_crowds(nodes, config.n_nodes, crowds);
     free(nodes);
     config.crowds = crowds;

@@ -687,20 +687,26 @@ class Tests:
     def plan_repeats_what_the_run_decided(self):
         """The latest decision: carried out, or not, and why."""
         path = os.path.join(self.folder, "profile.json")
-        for policy, speeds, memory in (("cpu-mem", (500, 100), None),
-                                       ("cpu-mem", SPEEDS, "4M"),
-                                       ("liang03", (400, 300, 200), None)):
+        for policy, model, speeds, memory in (
+                ("cpu-mem", "measured", (500, 100), None),
+                ("cpu-mem", "measured", SPEEDS, "4M"),
+                ("liang03", "measured", (400, 300, 200), None),
+                ("cpu-mem", "liu06", SPEEDS, "4M")):
             for n_iterations in (250, 1000, 4000):
                 output = self.emulate(
-                    "--policy", policy, "--explain", "--save-profile", path,
+                    "--policy", policy, "--model", model, "--explain",
+                    "--save-profile", path,
                     self.app("jacobi"), "--size", "1024", "--threads", N_THREADS,
                     "--iterations", n_iterations, speeds=speeds, memory=memory)
                 with open(path, encoding="utf-8") as file:
-                    decision = json.load(file)["decision"]
+                    profile = json.load(file)
+                decision = profile["decision"]
                 if decision is not None:  # on a busy machine it may take longer
                     break
             else:
                 raise jobs.Failure(f"{policy}: no decision\n{output}")
+            if profile["model"]["kind"] != model:
+                raise jobs.Failure(f"asked for {model}: {profile['model']}")
             if decision["is_carried_out"] and decision["acceptance"] is None:
                 raise jobs.Failure(f"carried out and not weighed: {decision}")
             plan = subprocess.run([self.teamster, "plan", path], text=True,

@@ -150,6 +150,17 @@ class RunTest(SimulateTest):
         self.assertLess(moves["iterations"][-1]["length_s"],
                         0.8 * stays["iterations"][-1]["length_s"])
 
+    def test_a_policy_predicts_by_the_model_that_is_asked_for(self):
+        """The fast node would be short of some pages: of few, or of all as by the cliff."""
+        profile = grid()
+        profile["nodes"][0].update(power=4, memory_pages=40)
+        moves = {model: self.answer(profile, "--policy=cpu-mem", "--first-mapping=equal",
+                                    "--iterations=300", f"--model={model}")["moves"]
+                 for model in ("measured", "liu06", "cliff", "lru")}
+        self.assertGreater(len(moves["measured"]), 0)
+        self.assertGreater(len(moves["liu06"]), 0)
+        self.assertEqual((moves["cliff"], moves["lru"]), ([], []))
+
     def test_counts_by_hand_are_carried_out(self):
         said = self.answer(grid(), "--counts=4,2,1,1", "--iterations=60")
         self.assertEqual([node["n_threads"] for node in said["nodes"]], [4, 2, 1, 1])
@@ -214,6 +225,7 @@ class RefusalTest(SimulateTest):
                 ("--counts names 2 nodes and 3 threads, there are 4 and 8", "-", "-n",
                  "1,2"),
                 ("--first-mapping is 'x'; allowed: known, equal", "-", "-f", "x"),
+                ("--model is 'x'; allowed: measured, lru, liu06, cliff", "-", "-m", "x"),
                 ("which profile?",),
                 ("one profile at a time", "-", "other")):
             self.refused(USAGE, words, *arguments)
