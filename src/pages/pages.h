@@ -205,11 +205,9 @@ void bases_close(struct engine *engine);
 void bases_release_early(struct engine *engine);
 /** As engine_release(), which one of them carries out; told to nobody first. */
 void bases_release(struct engine *engine, struct waiter *waiter);
-/** Of all protocols: their slot of that name. */
-void protocols_frozen(struct engine *engine);
-void protocols_roster_changed(struct engine *engine);
 void bases_brought(struct engine *engine);
 void bases_forget(struct engine *engine, const struct extent *extent);
+void bases_frozen(struct engine *engine);
 void bases_roster_changed(struct engine *engine);
 void bases_order(struct engine *engine, node_id to,
                  uint64_t mutex); ///< not to itself

@@ -15,8 +15,8 @@
  *   give away     A node that leaves gives its pages' bytes, version and copyset
  *                 (roster_change.c, K1). What a protocol keeps of a page beside these is
  *                 void by then: `own` begins anew, and state_alone() says how.
- *   forget a node The engine takes it out of copysets and hints; what a base or a protocol
- *                 knows of nodes besides goes in its roster_changed().
+ *   forget a node The engine takes it out of copysets and hints; what a base knows of nodes
+ *                 besides goes in its roster_changed().
  */
 
 struct refresh_answer; ///< protocol/refresh.c
@@ -74,7 +74,10 @@ struct protocol_base {
     void (*brought)(struct engine *engine);
     /** The extent's block is freed everywhere: its pages will be another's. */
     void (*forget)(struct engine *engine, const struct extent *extent);
-    /** Nodes have come or gone. Nothing was under way. */
+    /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,
+     * until that is over. */
+    void (*frozen)(struct engine *engine);
+    /** They have come or gone. Nothing was under way. */
     void (*roster_changed)(struct engine *engine);
 
     /** The next message to another node orders what the program does: have it heard of
@@ -140,7 +143,8 @@ struct protocol {
                                const struct fetch_request *request);
 
     /** A copy has come that this node has asked for. May it be used? If not it is asked
-     * for again. NULL: copies are kept up to date by those who write.
+     * for again. NULL: copies are kept up to date by those who write. Others are clean while
+     * nodes may come or go, and there are none when they have.
      * @param version  of its contents */
     int (*is_fresh)(const struct engine *engine, page_no page,
                     uint32_t version);
@@ -156,12 +160,6 @@ struct protocol {
     /** A thread here is about to go on after what others have released: see
      * engine_acquired(). Or NULL. */
     void (*acquired)(struct engine *engine);
-
-    /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,
-     * until that is over. Or NULL. */
-    void (*frozen)(struct engine *engine);
-    /** They have come or gone. Nothing was under way. Or NULL. */
-    void (*roster_changed)(struct engine *engine);
 
     /** The state of a page that this node owns and nobody else has: PAGE_EXCLUSIVE, or
      * PAGE_CLEAN if writes to it are to be seen. */

@@ -136,6 +136,7 @@ TELL_BASES(release_early, (struct engine * engine), engine)
 TELL_BASES(brought, (struct engine * engine), engine)
 TELL_BASES(forget, (struct engine * engine, const struct extent *extent),
            engine, extent)
+TELL_BASES(frozen, (struct engine * engine), engine)
 TELL_BASES(roster_changed, (struct engine * engine), engine)
 
 TELL_BASES(order, (struct engine * engine, node_id to, uint64_t mutex), engine,
@@ -188,24 +189,6 @@ void engine_acquired(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->n_acquired; i++) {
         engine->acquired[i](engine);
-    }
-}
-
-void protocols_frozen(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->protocols->n; i++) {
-        if (engine->protocols->rows[i]->frozen != NULL) {
-            engine->protocols->rows[i]->frozen(engine);
-        }
-    }
-}
-
-void protocols_roster_changed(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->protocols->n; i++) {
-        if (engine->protocols->rows[i]->roster_changed != NULL) {
-            engine->protocols->rows[i]->roster_changed(engine);
-        }
     }
 }
 

@@ -38,7 +38,7 @@ void engine_freeze(struct engine *engine, int is_frozen)
             engine); // hot pages may hold what nobody has asked for
     }
     if (is_frozen) {
-        protocols_frozen(engine);
+        bases_frozen(engine);
     }
     engine->is_frozen = is_frozen;
 }
@@ -82,7 +82,6 @@ void engine_roster_changed(struct engine *engine, const struct roster *before)
     engine->before = *before;
     small_blocks_roster_changed(engine);
     bases_roster_changed(engine);
-    protocols_roster_changed(engine);
     for (unsigned i = 0; i < before->n_live; i++) {
         node_id gone = before->live[i];
 

@@ -15,7 +15,7 @@
 //                             subscribed: twin
 //              -> exclusive   local_fault, write, its owner while nobody is
 //              -> absent      subscribed: unread, handed over (pushes.c); else noticed
-//   dirty      -> clean       release.c, frozen
+//   dirty      -> clean       release.c; updates.c, frozen
 //              -> exclusive   release.c: nobody is subscribed any more
 //              -> absent      noticed, stale: its diff is on the way
 //   exclusive  -> clean       serve: a copy goes out
@@ -258,18 +258,6 @@ static void called(struct engine *engine, struct page_list *pages, int to_read)
     }
 }
 
-// ---- nodes come and go
-
-static void frozen(struct engine *engine)
-{
-    copies_clean_all(engine, TM_ADAPTIVE); // A6
-}
-
-static void roster_changed(struct engine *engine)
-{
-    copies_drop_all(engine, TM_ADAPTIVE); // A6
-}
-
 static const struct update_rules rules = {
     .pushed = pushed,
     .to_owner = pushes_to_owner,
@@ -295,8 +283,6 @@ const struct protocol protocol_adaptive = {
     .refetch = refresh_ask,
     .arrived = arrived,
     .acquired = acquired,
-    .frozen = frozen,
-    .roster_changed = roster_changed,
     .forbids_write = sharing_forbids_write,
     .state_alone = pushes_state_alone,
     .evicted = pushes_evicted,

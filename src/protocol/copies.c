@@ -136,24 +136,38 @@ static void add_copies(const struct engine *engine, const struct extent *extent,
 }
 
 static struct page_list find_copies(const struct engine *engine,
-                                    tm_protocol protocol)
+                                    const struct protocol *row)
 {
     struct page_list copies = {NULL, 0, 0};
 
     for (size_t i = 0; i < engine->n_extents; i++) {
-        if (engine->extents[i].protocol == protocol) {
+        if (engine->extents[i].row == row) {
             add_copies(engine, &engine->extents[i], &copies);
         }
     }
     return copies;
 }
 
-void copies_clean_all(struct engine *engine, tm_protocol protocol)
+// Of all protocols whose copies can be old.
+static void end_all(struct engine *engine,
+                    void (*end)(struct engine *engine,
+                                struct page_list *copies))
 {
-    struct page_list copies = find_copies(engine, protocol);
+    for (unsigned i = 0; i < engine->protocols->n; i++) {
+        const struct protocol *row = engine->protocols->rows[i];
 
-    copies_clean(engine, &copies);
-    free(copies.at);
+        if (row->is_fresh != NULL) {
+            struct page_list copies = find_copies(engine, row);
+
+            end(engine, &copies);
+            free(copies.at);
+        }
+    }
+}
+
+void copies_clean_all(struct engine *engine)
+{
+    end_all(engine, copies_clean);
 }
 
 static void discard_stale(struct engine *engine, const struct extent *extent)
@@ -163,14 +177,11 @@ static void discard_stale(struct engine *engine, const struct extent *extent)
     }
 }
 
-void copies_drop_all(struct engine *engine, tm_protocol protocol)
+void copies_drop_all(struct engine *engine)
 {
-    struct page_list copies = find_copies(engine, protocol);
-
-    copies_drop(engine, &copies);
-    free(copies.at);
+    end_all(engine, copies_drop);
     for (size_t i = 0; i < engine->n_extents; i++) {
-        if (engine->extents[i].protocol == protocol) {
+        if (engine->extents[i].row->is_fresh != NULL) {
             discard_stale(engine, &engine->extents[i]);
         }
     }

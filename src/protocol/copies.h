@@ -23,9 +23,8 @@ void copies_clean(struct engine *engine, struct page_list *copies);
 /** Slot `applied` of update_rules, with write notices. */
 void copies_applied(struct engine *engine, page_no page, uint32_t version);
 
-/* The same of all copies here, of blocks of a protocol, that nobody pushes to; stale ones
- * are dropped too. */
-void copies_clean_all(struct engine *engine, tm_protocol protocol);
-void copies_drop_all(struct engine *engine, tm_protocol protocol);
+/* The same of all copies here that nobody keeps up to date; stale ones are dropped too. */
+void copies_clean_all(struct engine *engine);
+void copies_drop_all(struct engine *engine);
 
 #endif

@@ -202,21 +202,6 @@ static int puts_off(struct engine *engine, page_no page_number, node_id from,
     return 1;
 }
 
-// ---- nodes come and go
-
-static void frozen(struct engine *engine)
-{
-    copies_clean_all(engine, TM_HOMELESS); // Z17
-    for (struct kept_page *at = kept_first(engine); at != NULL; at = at->next) {
-        kept_let_go(engine, at);
-    }
-}
-
-static void roster_changed(struct engine *engine)
-{
-    copies_drop_all(engine, TM_HOMELESS); // Z17
-}
-
 // Copies do not come as pages.
 static int is_fresh(const struct engine *engine, page_no page, uint32_t version)
 {
@@ -252,8 +237,6 @@ const struct protocol protocol_homeless = {
     .is_fresh = is_fresh,
     .refetch = gather_ask,
     .arrived = arrived,
-    .frozen = frozen,
-    .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
     .why_unsaved = "what threads write stays where it was written "
                    "(--protocol=homeless, TM_HOMELESS)",

@@ -9,7 +9,7 @@
 //              -> clean       arrived
 //   clean      -> dirty       local_fault, write: twin
 //              -> absent      acquired
-//   dirty      -> clean       release.c, frozen
+//   dirty      -> clean       release.c; updates.c, frozen
 //              -> absent      acquired: its diff is on the way
 //
 // M1 An owner's page is exclusive, whoever has copies of it.
@@ -93,11 +93,6 @@ static void acquired(struct engine *engine)
     }
 }
 
-static void frozen(struct engine *engine)
-{
-    copies_clean(engine, &engine->updates->copies); // M6
-}
-
 // ---- updates
 
 static void receive_to_owner(struct engine *engine, struct flight *flight,
@@ -135,8 +130,6 @@ const struct protocol protocol_implicit = {
     .is_fresh = is_fresh,
     .arrived = arrived,
     .acquired = acquired,
-    .roster_changed = acquired, // M6
-    .frozen = frozen,
     .state_alone = protocol_state_alone, // M1
     // evicted: its owner knows of no copy.
 };

@@ -57,18 +57,6 @@ static void noticed(struct engine *engine, struct page_list *pages)
     copies_make_stale(engine, pages); // Z4
 }
 
-// ---- nodes come and go
-
-static void frozen(struct engine *engine)
-{
-    copies_clean_all(engine, TM_LAZY_RELEASE); // Z8
-}
-
-static void roster_changed(struct engine *engine)
-{
-    copies_drop_all(engine, TM_LAZY_RELEASE); // Z8
-}
-
 static const struct update_rules rules = {
     .to_owner = homes_to_owner,
     // may_hand: Z7
@@ -87,7 +75,5 @@ const struct protocol protocol_lazy_release = {
     .is_fresh = homes_is_fresh,
     .refetch = refresh_ask,
     .arrived = homes_arrived,
-    .frozen = frozen,
-    .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
 };

@@ -355,11 +355,6 @@ void notices_forget(struct engine *engine, const struct extent *extent)
     }
 }
 
-void notices_forget_all(struct engine *engine)
-{
-    notices_free(engine->updates);
-}
-
 void notices_free(struct updates *updates)
 {
     struct notices *notices = updates->notices;

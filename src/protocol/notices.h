@@ -35,8 +35,6 @@ void notices_hear(struct engine *engine, struct engine *before, uint64_t mutex);
 tm_status notices_receive(struct engine *engine, node_id from,
                           const struct message *message);
 void notices_forget(struct engine *engine, const struct extent *extent);
-/** Nodes have come or gone, and nobody has a copy that a notice could speak of. */
-void notices_forget_all(struct engine *engine);
 void notices_free(struct updates *updates);
 
 #endif

@@ -65,18 +65,6 @@ static void wrote(struct engine *engine, page_no page_number)
     notices_note(engine, page_number, page->version, engine->port->self);
 }
 
-// ---- nodes come and go
-
-static void frozen(struct engine *engine)
-{
-    copies_clean_all(engine, TM_SCOPE); // Z8
-}
-
-static void roster_changed(struct engine *engine)
-{
-    copies_drop_all(engine, TM_SCOPE); // Z8
-}
-
 static const struct update_rules rules = {
     .to_owner = homes_to_owner,
     // may_hand: Z7
@@ -95,7 +83,5 @@ const struct protocol protocol_scope = {
     .serve = serve,
     .is_fresh = homes_is_fresh,
     .arrived = arrived,
-    .frozen = frozen,
-    .roster_changed = roster_changed,
     .state_alone = protocol_state_alone,
 };

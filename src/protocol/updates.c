@@ -8,8 +8,10 @@
 #include "protocol/updates.h"
 #include "mem/diff.h"
 #include "protocol/choices.h"
+#include "protocol/copies.h"
 #include "protocol/gather.h"
 #include "protocol/kept.h"
+#include "protocol/kept_bound.h"
 #include "protocol/migration.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
@@ -552,6 +554,16 @@ static tm_status open_updates(struct engine *engine)
     return engine->updates != NULL ? TM_OK : TM_ENOMEM;
 }
 
+// What is known of copies, and kept for them.
+static void free_records(struct updates *updates)
+{
+    notices_free(updates);
+    readers_free(updates);
+    recent_free(updates);
+    kept_free(updates);
+    recall_free(updates);
+}
+
 static void close_updates(struct engine *engine)
 {
     struct updates *updates = engine->updates;
@@ -567,14 +579,10 @@ static void close_updates(struct engine *engine)
     free(updates->dirty.at);
     free(updates->copies.at);
     pending_updates_free(updates);
-    notices_free(updates);
+    free_records(updates);
     scopes_free(updates);
     free(updates->held.at);
-    readers_free(updates);
-    recent_free(updates);
-    kept_free(updates);
     choices_free(updates);
-    recall_free(updates);
     free(updates->answer);
     free(updates);
 }
@@ -592,15 +600,22 @@ static void forget(struct engine *engine, const struct extent *extent)
     kept_forget(engine, extent);
 }
 
+// Nobody tells who comes, or who owns what a leaver had, of copies that can be old: M6, Z8, A6.
+static void frozen(struct engine *engine)
+{
+    copies_clean_all(engine);
+    for (struct kept_page *at = kept_first(engine); at != NULL; at = at->next) {
+        kept_let_go(engine, at); // Z17
+    }
+}
+
 static void roster_changed(struct engine *engine)
 {
     race_forget_writers(engine);
-    notices_forget_all(engine);
+    free_records(engine->updates);
     scopes_forget_all(engine);
-    readers_free(engine->updates);
-    recent_free(engine->updates);
-    kept_free(engine->updates);
-    recall_free(engine->updates);
+    copies_drop_all(engine);
+    engine->updates->copies.n = 0; // M5
 }
 
 static void release(struct engine *engine, struct waiter *waiter)
@@ -641,6 +656,7 @@ const struct protocol_base updates_base = {
     .release_early = release_early,
     .brought = pending_updates_apply,
     .forget = forget,
+    .frozen = frozen,
     .roster_changed = roster_changed,
     .order = notices_send,
     .order_now = notices_hear,

@@ -3,7 +3,8 @@
 // A program of two threads, main() on node 0 and another on node 1, which live through a
 // fault, a release and a migration, one at a time and with nothing else going on; rooms.py
 // says what it is for. With an argument: threads that iterate, unequally, for so many
-// iterations, while others change what there is to change.
+// iterations, while others change what there is to change. They fault and release in each
+// of them, and print a line at the end, so that none of this is part of the change.
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -151,7 +152,10 @@ static void *iterate(void *argument)
     volatile double x = 1;
 
     for (int i = 0; i < job.n_rounds; i++) {
-        job.pages[(size_t)(uintptr_t)argument * STRIDE] = (char)i;
+        const size_t place = (size_t)i + (size_t)(uintptr_t)argument;
+
+        job.pages[place % N_THREADS * STRIDE] = (char)i;
+        x = x + job.pages[(place + 2) % N_THREADS * STRIDE + 1];
         for (long k = 0; k < N_LOOPS * (1 + (long)(uintptr_t)argument); k++) {
             x = x * 1.0000001;
         }
@@ -188,6 +192,7 @@ int main(int argc, char **argv)
     if (argc > 1) {
         job.n_rounds = atoi(argv[1]);
         run_threads(N_THREADS, iterate);
+        puts("done");
     } else {
         run_threads(1, other_rounds);
     }

@@ -15,8 +15,11 @@ BUILD is a build of its own:
 Functions that are called while nothing happens (ticks, workers that poll) do not count.
 The first three lives are of lives.c: a read of a page that another node has, a barrier
 with one written page that the other node has a copy of, a move to the other node. The
-other two are what a run with the policy cpu-mem does and one without does not, and what
-`teamster remove` adds to that; they are less exact, for what happens beside them counts.
+other two are what some runs do and other runs of the same program, which faults, releases,
+prints and ends, do not: a decision what those with the policy cpu-mem do within three
+seconds, a change of members what lies between `teamster remove` and the end of the
+process of the node. It has the moves of threads in it. What not each of the runs does was
+chance.
 -v: the files and functions.
 """
 import mmap
@@ -32,7 +35,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 N_PHASES, N_FUNCTIONS, MAPS = 8, 1 << 13, 1 << 16
 IDLE, DECISION, MEMBERS = 1, 5, 6
-N_RUNS = 3  # what was not in each of them was chance
+N_RUNS = 3
+N_ITERATIONS = "400"  # longer than all that is done meanwhile
 NAMES = {2: "fault", 3: "release", 4: "migration", 5: "decision",
          6: "change of members"}
 
@@ -72,15 +76,14 @@ def read_notes(path):
     return maps, sets
 
 
-def noted_in(folders):
-    """Return {phase: {(file, function)}} of all processes of some runs."""
+def noted_in(folder):
+    """Return {phase: {(file, function)}} of all processes of a run."""
     noted = {phase: set() for phase in range(N_PHASES)}
-    for folder in folders:
-        for path in sorted(folder.glob("control.*")):
-            maps, sets = read_notes(path)
-            known = places_of(maps, set().union(*sets.values()))
-            for phase, functions in sets.items():
-                noted[phase].update(known[f] for f in functions if known[f])
+    for path in sorted(folder.glob("control.*")):
+        maps, sets = read_notes(path)
+        known = places_of(maps, set().union(*sets.values()))
+        for phase, functions in sets.items():
+            noted[phase].update(known[f] for f in functions if known[f])
     return noted
 
 
@@ -94,7 +97,7 @@ class Run:
         environment = {"PATH": "/usr/bin:/bin", "ROOMS_CONTROL": str(self.control),
                        "LD_PRELOAD": str(folder.parent / "hook.so")}
         self.process = subprocess.Popen([self.teamster, "run", "-w", "1", *arguments],
-                                        env=environment)
+                                        env=environment, stdout=subprocess.DEVNULL)
 
     def set_phase(self, phase):
         with self.control.open("r+b") as file:
@@ -113,37 +116,67 @@ def compile_parts(build, folder):
                     f"-Wl,-rpath,{build}"], check=True)
 
 
+def note_life(build, place):
+    """Note the lives of lives.c."""
+    Run(build, place, "-n", "2", "--policy=none", place.parent / "lives").end()
+
+
+def begin_iterating(build, place, policy="none"):
+    run = Run(build, place, "-n", "3", f"--policy={policy}", place.parent / "lives",
+              N_ITERATIONS)
+    time.sleep(1)
+    return run
+
+
+def note_nothing(build, place):
+    """Note what runs do without a decision or change, and at their end."""
+    run = begin_iterating(build, place)
+    run.set_phase(IDLE)
+    run.end()
+
+
+def note_decision(build, place):
+    run = begin_iterating(build, place, "cpu-mem")
+    run.set_phase(DECISION)
+    time.sleep(3)
+    run.set_phase(0)
+    run.end()
+
+
+def note_members(build, place):
+    run = begin_iterating(build, place)
+    run.set_phase(MEMBERS)
+    subprocess.run([run.teamster, "remove", str(run.process.pid), "2"], check=True,
+                   stdout=subprocess.DEVNULL)
+    run.set_phase(0)
+    run.end()
+
+
+def repeat(note, build, folder):
+    """Return what each of some runs has noted, {phase: {(file, function)}} of each."""
+    noted = []
+    for number in range(N_RUNS):
+        place = folder / f"{note.__name__}.{number}"
+        place.mkdir()
+        note(build, place)
+        noted.append(noted_in(place))
+    return noted
+
+
+def every(noted, phase, beside):
+    """Return what all of the runs have done in the phase, and not beside it."""
+    return set.intersection(*(one[phase] for one in noted)) - beside
+
+
 def measure(build, folder):
     """Return {phase: {(file, function)}}."""
     compile_parts(build, folder)
-    lives = str(folder / "lives")
-    found = {}
-    for number in range(N_RUNS):
-        place = folder / str(number)
-        place.mkdir()
-        Run(build, place, "-n", "2", "--policy=none", lives).end()
-        noted = noted_in([place])
-        for phase in range(IDLE + 1, DECISION):
-            alone = noted[phase] - noted[IDLE]
-            found[phase] = found.get(phase, alone) & alone
-    for number, policy in enumerate(("none", "cpu-mem")):
-        place = folder / policy
-        place.mkdir()
-        run = Run(build, place, "-n", "3", f"--policy={policy}", lives, "400")
-        time.sleep(1)
-        run.set_phase((IDLE, DECISION)[number])
-        time.sleep(3)
-        run.set_phase(0)
-        if policy == "none":
-            run.set_phase(MEMBERS)
-            subprocess.run([run.teamster, "remove", str(run.process.pid), "2"],
-                           check=True)
-            time.sleep(1)
-            run.set_phase(0)
-        run.end()
-    noted = noted_in([folder / "none", folder / "cpu-mem"])
-    for phase in (DECISION, MEMBERS):
-        found[phase] = noted[phase] - noted[IDLE]
+    lives = repeat(note_life, build, folder)
+    idle = set.union(*(noted[IDLE] for noted in lives))
+    found = {phase: every(lives, phase, idle) for phase in range(IDLE + 1, DECISION)}
+    beside = set.union(*(noted[IDLE] for noted in repeat(note_nothing, build, folder)))
+    found[DECISION] = every(repeat(note_decision, build, folder), DECISION, beside)
+    found[MEMBERS] = every(repeat(note_members, build, folder), MEMBERS, beside)
     return found
 
 
