@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "base/vector.h"
 #include "job.h"
+#include "observe/swap_cost.h"
 #include "os/checkpoint_manifest.h"
 
 #define THOUSAND 1000u
@@ -99,33 +100,63 @@ static uint64_t count_before(const struct job *job)
     return n_ended;
 }
 
-int recovery_open(struct job *job)
+/** With --recover, which goes back to what is there. @return 0, or an exit code (told) */
+static int claim_folder(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
-    const char *why;
+    const char *why = checkpoint_open_folder(job->plan->checkpoints);
 
-    unsetenv("TEAMSTER_RECOVERY"); // of a run around this one
-    recovery->begun_at = count_before(job);
-    recovery->back.iteration = recovery->begun_at;
-    recovery->farthest = recovery->begun_at;
-    if (job->plan->n_recoveries == 0) {
-        return 0;
-    }
-    why = checkpoint_open_folder(job->plan->checkpoints);
     why = why == NULL ? checkpoint_claim(job->plan->checkpoints) : why;
-    if (why != NULL || make_token(recovery) != 0) {
+    if (why != NULL) {
         job_say(job, "checkpoints cannot be written to %s: %s",
-                job->plan->checkpoints, why != NULL ? why : strerror(errno));
+                job->plan->checkpoints, why);
         return EXIT_OUTPUT;
     }
     recovery->folder = job->plan->checkpoints;
     recovery->before = newest_in(recovery->folder);
     recovery->n_most = job->plan->n_recoveries;
     recovery->began_ns = job->start_ns;
-    recovery->err.never = "teamster: "; // what nodes tell now is not of then
     input_keep(&job->input);
-    tell_nodes(recovery, job->plan->restart);
     return 0;
+}
+
+/** With --output=held. */
+static void open_held(struct job *job)
+{
+    const unsigned n_writers = 2 * TM_MAX_NODES;
+    struct stream *writers = calloc(n_writers, sizeof *writers);
+
+    ensure_memory(writers != NULL);
+    for (unsigned i = 0; i < n_writers; i++) {
+        writers[i].fd = -1;
+    }
+    held_open(&job->held, writers, swap_folder("auto"));
+}
+
+int recovery_open(struct job *job)
+{
+    struct recovery *recovery = &job->recovery;
+    int exit_code = 0;
+
+    unsetenv("TEAMSTER_RECOVERY"); // of a run around this one
+    recovery->begun_at = count_before(job);
+    recovery->back.iteration = recovery->begun_at;
+    recovery->farthest = recovery->begun_at;
+    if (job->plan->n_recoveries > 0) {
+        exit_code = claim_folder(job);
+    } else if (!job->plan->is_output_held) {
+        return 0;
+    }
+    if (exit_code == 0 && make_token(recovery) != 0) {
+        job_say(job, "there are no random numbers: %s", strerror(errno));
+        exit_code = EXIT_OUTPUT;
+    }
+    if (exit_code == 0 && job->plan->is_output_held) {
+        open_held(job);
+    }
+    recovery->err.never = "teamster: "; // what nodes tell now is not of then
+    tell_nodes(recovery, job->plan->restart);
+    return exit_code;
 }
 
 // ---- the end
@@ -137,6 +168,8 @@ void recovery_release(struct job *job)
     hosts_release(&job->recovery.hosts);
     hosts_release(&job->recovery.lost);
     free(job->recovery.plan);
+    free(job->held.writers);
+    held_release(&job->held);
 }
 
 // ---- what is left
@@ -520,7 +553,8 @@ static void tell_back(struct job *job, const struct saved *back,
                 under_way > back->iteration ? under_way : back->iteration + 1,
                 lost_s, places);
     }
-    if (job->recovery.out.is_overfull || job->recovery.err.is_overfull) {
+    if (!held_is_wanted(&job->held) &&
+        (job->recovery.out.is_overfull || job->recovery.err.is_overfull)) {
         job_say(job, "so much was written since that some of it will be seen "
                      "twice");
     }
@@ -574,6 +608,7 @@ static void note_back(struct job *job, const struct saved *back)
     recovery->began_ns = clock_now_ns();
     seen_go_back(&recovery->out, back->generation);
     seen_go_back(&recovery->err, back->generation);
+    held_go_back(&job->held, back->generation);
 }
 
 int recovery_go_back(struct job *job)

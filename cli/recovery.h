@@ -48,9 +48,16 @@ static inline int recovery_is_wanted(const struct recovery *recovery)
     return recovery->folder != NULL;
 }
 
+/** Do nodes say where checkpoints are in their output? */
+static inline int recovery_has_marks(const struct recovery *recovery)
+{
+    return recovery->out.token[0] != '\0';
+}
+
 // ---- recovery.c
 
-/** A run begins. With --recover, nobody else may write to its folder from now on.
+/** A run begins. With --recover, nobody else may write to its folder from now on; with that or
+ * --output=held nodes say from now on where checkpoints are in their output.
  * @return 0, or an exit code (told) */
 int recovery_open(struct job *job);
 
@@ -67,7 +74,7 @@ void recovery_release(struct job *job);
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration);
 
-/** The run is over, and no stream has more: say what has not come again. */
+/** The run has ended well, and all that it has written is shown: say what has not come again. */
 void recovery_tell_end(struct job *job);
 
 #endif
