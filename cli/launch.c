@@ -419,6 +419,31 @@ static void finish(struct job *job)
     free(job->nodes);
 }
 
+/** For recovery.c. @return 0: the run is ended */
+static int wait_for(struct job *job, int fd)
+{
+    const int exit_code = job->exit_code;
+    struct pollfd set[4];
+    uint64_t due_ns;
+
+    do {
+        set[0] = watch(fd, POLLIN);
+        set[1] = watch(job->signal_fd, POLLIN);
+        set[2] = watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0);
+        set[3] = watch(job->err->fd, job->err->waiting.used > 0 ? POLLOUT : 0);
+        due_ns = sink_due_ns(job->err);
+        poll(set, 4,
+             timeout_ms(due_ns != 0 ? due_ns : UINT64_MAX, clock_now_ns()));
+        take_signals(job);
+        write_sinks(job, clock_now_ns());
+    } while (job->exit_code == exit_code && set[0].revents == 0);
+    if (job->exit_code != exit_code) {
+        job_say(job, "it was ended while it looked for a checkpoint");
+        return 0;
+    }
+    return 1;
+}
+
 /** From the first agent to the end of the last node. */
 static void run_nodes(struct job *job)
 {
@@ -442,7 +467,7 @@ int launch(const struct launch_plan *plan)
         web_start(&job);
         do {
             run_nodes(&job);
-        } while (recovery_go_back(&job));
+        } while (recovery_go_back(&job, wait_for));
         saving_tell_restart(&job);
         progress_close(&job);
         rendezvous_tell_strangers(&job);

@@ -54,6 +54,23 @@ static inline int recovery_has_marks(const struct recovery *recovery)
     return recovery->out.token[0] != '\0';
 }
 
+/** Wait until something can be read there, and hear signals meanwhile.
+ * @return 0: one of them has ended the run */
+typedef int recovery_wait_fn(struct job *job, int fd);
+
+// ---- recovery_find.c
+
+/** Find what there is to go back to; says which checkpoints are torn.
+ * @param[out] back  generation 0: the beginning
+ * @return 0: that cannot be known (told), or the run is ended meanwhile */
+int recovery_find(struct job *job, recovery_wait_fn *wait, struct saved *back);
+
+/** The highest number of a generation in a folder; 0: there is none. */
+uint64_t recovery_newest_in(const char *folder);
+
+/** Remove what processes of before have written meanwhile. */
+void recovery_remove_outdated(const struct recovery *recovery);
+
 // ---- recovery.c
 
 /** A run begins. With --recover, nobody else may write to its folder from now on; with that or
@@ -63,8 +80,8 @@ int recovery_open(struct job *job);
 
 /** All processes of the run have ended, or it could not begin again: if a node or a host is
  * lost, prepare that the run goes on from its newest checkpoint; says so.
- * @return 1 hosts are to be reached and nodes to be started; 0 the run is over */
-int recovery_go_back(struct job *job);
+ * @param wait  how the launcher waits @return 1 hosts are to be reached and nodes to be started; 0 the run is over */
+int recovery_go_back(struct job *job, recovery_wait_fn *wait);
 
 void recovery_release(struct job *job);
 

@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -341,6 +342,34 @@ class Recovery(Checkpoints):
                 r"^teamster run: to go on from iteration \d+: teamster run "
                 rf"--restart={self.folder}$", output, re.M)):
             job.fail(f"exit code {code}", output)
+
+    def a_run_that_looks_for_a_checkpoint_can_be_ended(self):
+        """Where a file server hangs: reading a pipe that nobody writes to is as long."""
+        program = self.program("resumed", *TALK)
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            job = self.start(3, program, *self.words(every=100000))
+            job.await_line("checkpoints go to")
+            job.await_line("thread 0: iteration 5\n")
+            job.process.send_signal(signal.SIGUSR2)
+            job.await_line(r"checkpoint \d+ is whole")
+            newest = os.path.join(self.folder,
+                                  f"generation-{self.generations()[-1]}")
+            for name in os.listdir(newest):
+                if name != "manifest":
+                    os.unlink(os.path.join(newest, name))
+                    os.mkfifo(os.path.join(newest, name))
+            self.kill_node(job, 1)
+            if not jobs.wait_until(lambda: any(
+                    jobs.read_bytes(f"/proc/{pid}/comm") == b"teamster-reader\n"
+                    for pid in job.processes())):
+                job.fail("nobody looks for a checkpoint", job.kill_all())
+            time.sleep(0.5)
+            job.process.send_signal(sent)
+            code, output = job.finish()
+            if (code != 128 + sent or "back to" in output or
+                    f"teamster run --restart={self.folder}" not in output):
+                job.fail(f"exit code {code}", output)
+            shutil.rmtree(newest)
 
     def input_is_read_again(self):
         """From a file, and from a pipe, which the launcher keeps."""
