@@ -9,6 +9,7 @@
 
 #include "cluster/bootstrap.h"
 #include "control.h"
+#include "held.h"
 #include "hostfile.h"
 #include "input.h"
 #include "keeper.h"
@@ -106,6 +107,7 @@ struct job {
     struct sink out;
     struct sink err_apart; ///< if stderr is not the same file
     struct sink *err;
+    struct held held; ///< --output=held
     struct input input;
     struct keeper keeper;
     struct progress progress;
@@ -149,6 +151,7 @@ struct launch_plan {
     unsigned save_before_s;     ///< of --checkpoint-before; 0: none
     const char *restart;        ///< the folder of --restart; "none": none
     unsigned n_recoveries;      ///< of --recover; 0: none
+    int is_output_held;         ///< until a checkpoint is behind it
     const struct hosts *spares; ///< that take the place of lost ones, in order
 };
 

@@ -181,7 +181,30 @@ static void fill_poll_set(const struct job *job, struct pollfd *set,
     remote_fill(&job->remote, &set[AT_NODES + 3 * job->n_started]);
 }
 
-static uint64_t next_due_ns(const struct job *job)
+/** Is there output that is held no longer, and room for it? */
+static int can_show_held(const struct job *job)
+{
+    return !sink_is_full(&job->out) && !sink_is_full(job->err) &&
+           held_is_due(&job->held);
+}
+
+static void show_held(struct job *job)
+{
+    struct held *held = &job->held;
+
+    if (can_show_held(job)) {
+        output_show_held(held);
+    }
+    if (held->error != 0 && !held->is_told) {
+        held->is_told = 1;
+        job_say(job,
+                "%s has no room for the output that is held: %s; it stays in "
+                "memory (TMPDIR=DIR names another folder)",
+                held->folder, strerror(held->error));
+    }
+}
+
+static uint64_t next_due_ns(const struct job *job, uint64_t now_ns)
 {
     uint64_t due_ns = job_due_ns(job);
     uint64_t other_ns[] = {
@@ -193,6 +216,7 @@ static uint64_t next_due_ns(const struct job *job)
         progress_due_ns(job),
         watchers_due_ns(job),
         saving_due_ns(job),
+        can_show_held(job) ? now_ns : 0,
     };
 
     for (unsigned i = 0; i < sizeof other_ns / sizeof other_ns[0]; i++) {
@@ -246,6 +270,7 @@ static void write_sinks(struct job *job, uint64_t now_ns)
     int before = job->out.error;
 
     sink_settle(job->err, now_ns);
+    show_held(job);
     sink_write(&job->out);
     sink_write(job->err);
     if (job->out.error == 0 || before != 0) {
@@ -286,7 +311,8 @@ static void run_loop(struct job *job)
 
         vector_reserve(set, room, n_set); // nodes and hosts may have come
         fill_poll_set(job, set, now_ns);
-        if (poll(set, n_set, timeout_ms(next_due_ns(job), now_ns)) < 0 &&
+        if (poll(set, n_set, timeout_ms(next_due_ns(job, now_ns), now_ns)) <
+                0 &&
             errno != EINTR) {
             log_fatal(EXIT_INTERNAL, "poll: %m");
         }
@@ -317,10 +343,10 @@ static int wait_for_reader(struct job *job, uint64_t give_up_ns)
     struct signalfd_siginfo info;
     uint64_t now_ns = clock_now_ns();
 
-    if (set[0].fd < 0 && set[1].fd < 0) {
+    if (set[0].fd < 0 && set[1].fd < 0 && !can_show_held(job)) {
         return 0;
     }
-    poll(set, 3, timeout_ms(give_up_ns, now_ns));
+    poll(set, 3, can_show_held(job) ? 0 : timeout_ms(give_up_ns, now_ns));
     while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1 &&
             info.ssi_signo != SIGUSR2) {
@@ -331,16 +357,31 @@ static int wait_for_reader(struct job *job, uint64_t give_up_ns)
     return clock_now_ns() < give_up_ns;
 }
 
+/** @return 1: somebody reads it */
+static int write_last_words(struct job *job)
+{
+    size_t n_waiting;
+
+    show_held(job);
+    n_waiting = job->out.waiting.used + job->err->waiting.used;
+    sink_write(&job->out);
+    sink_write(job->err);
+    return job->out.waiting.used + job->err->waiting.used < n_waiting;
+}
+
 static void flush(struct job *job)
 {
-    int is_interrupted = job->exit_code > 128;
-    uint64_t give_up_ns =
-        is_interrupted ? clock_now_ns() + LAST_WORDS_S * SECOND_NS : UINT64_MAX;
+    const int is_interrupted = job->exit_code > 128;
+    uint64_t give_up_ns = UINT64_MAX;
+    int has_moved;
 
     sink_settle(job->err, UINT64_MAX);
     do {
-        sink_write(&job->out);
-        sink_write(job->err);
+        has_moved = write_last_words(job);
+        if (is_interrupted && (give_up_ns == UINT64_MAX ||
+                               (has_moved && held_is_wanted(&job->held)))) {
+            give_up_ns = clock_now_ns() + LAST_WORDS_S * SECOND_NS;
+        }
     } while (wait_for_reader(job, give_up_ns));
     if (job->out.error != 0 && job->exit_code == 0) {
         job->exit_code = job->out.error == EPIPE ? 128 + SIGPIPE : EXIT_OUTPUT;
@@ -354,12 +395,16 @@ static void finish(struct job *job)
     job_kill(job);
     remote_finish(job);
     job_end_streams(job, stream_close);
-    recovery_tell_end(job);
+    held_end(&job->held);
     web_finish(
         job); // nodes and hosts have gone: they wait for nobody who looks
     input_release(&job->input);
     keeper_finish(&job->keeper); // kills what is left, who shows the end too
     flush(job);
+    if (job->exit_code == 0) {
+        recovery_tell_end(job); // what was held has been shown
+        flush(job);
+    }
     run_report_write(job);
     status_file_write(job);
     remote_release(job);
@@ -372,6 +417,31 @@ static void finish(struct job *job)
     shown_release(job);
     recovery_release(job);
     free(job->nodes);
+}
+
+/** For recovery.c. @return 0: the run is ended */
+static int wait_for(struct job *job, int fd)
+{
+    const int exit_code = job->exit_code;
+    struct pollfd set[4];
+    uint64_t due_ns;
+
+    do {
+        set[0] = watch(fd, POLLIN);
+        set[1] = watch(job->signal_fd, POLLIN);
+        set[2] = watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0);
+        set[3] = watch(job->err->fd, job->err->waiting.used > 0 ? POLLOUT : 0);
+        due_ns = sink_due_ns(job->err);
+        poll(set, 4,
+             timeout_ms(due_ns != 0 ? due_ns : UINT64_MAX, clock_now_ns()));
+        take_signals(job);
+        write_sinks(job, clock_now_ns());
+    } while (job->exit_code == exit_code && set[0].revents == 0);
+    if (job->exit_code != exit_code) {
+        job_say(job, "it was ended while it looked for a checkpoint");
+        return 0;
+    }
+    return 1;
 }
 
 /** From the first agent to the end of the last node. */
@@ -397,7 +467,7 @@ int launch(const struct launch_plan *plan)
         web_start(&job);
         do {
             run_nodes(&job);
-        } while (recovery_go_back(&job));
+        } while (recovery_go_back(&job, wait_for));
         saving_tell_restart(&job);
         progress_close(&job);
         rendezvous_tell_strangers(&job);

@@ -30,7 +30,8 @@
 // has lost its processor for a while: it is shown after 2 s only.
 //
 // A run that goes back to a checkpoint writes lines again: those that were shown are dropped
-// (seen.c), and so are the marks that say where in a stream a checkpoint is.
+// (seen.c), and so are the marks that say where in a stream a checkpoint is. With --output=held
+// no line is shown before a checkpoint is behind it (held.c); prompts are not shown, either.
 #include "output.h"
 
 #include <errno.h>
@@ -203,11 +204,47 @@ static void pass_on(struct stream *stream, const char *bytes, size_t size)
 }
 
 /** What a line began with, before a mark. */
-static void pass_on_held(struct stream *stream)
+static void pass_on_piece(struct stream *stream)
 {
-    if (stream->held.used > 0) {
-        pass_on(stream, buffer_front(&stream->held), stream->held.used);
-        buffer_drop(&stream->held, stream->held.used);
+    if (stream->piece.used > 0) {
+        pass_on(stream, buffer_front(&stream->piece), stream->piece.used);
+        buffer_drop(&stream->piece, stream->piece.used);
+    }
+}
+
+/** What the runtime says itself is shown at once. */
+static int is_held_line(const struct stream *stream, const char *bytes,
+                        size_t size)
+{
+    return stream->held != NULL && !seen_is_said(stream->seen, bytes, size);
+}
+
+/** Have it wait for a checkpoint that is behind it. */
+static void hold_line(struct stream *stream, const char *bytes, size_t size)
+{
+    if (size > 0 && !(stream->is_repeating && stream->cut == SEEN_PREPARING)) {
+        held_add(stream->held, &(struct held_piece){.cut = stream->cut,
+                                                    .writer = stream->writer,
+                                                    .size = (uint32_t)size,
+                                                    .bytes = bytes});
+    }
+}
+
+void output_show_held(struct held *held)
+{
+    struct held_piece piece;
+    struct stream *writer;
+
+    while (held_take(held, &piece)) {
+        writer = &held->writers[piece.writer];
+        // Its checkpoint was whole, and may have been found torn since.
+        if (writer->seen == NULL || piece.cut == SEEN_PREPARING ||
+            seen_is_new(writer->seen, piece.cut, piece.bytes, piece.size)) {
+            pass_on(writer, piece.bytes, piece.size);
+        }
+        if (sink_is_full(writer->sink)) {
+            return;
+        }
     }
 }
 
@@ -215,8 +252,12 @@ static void pass_on_held(struct stream *stream)
 static void pass_on_line(struct stream *stream, const char *bytes, size_t size,
                          uint64_t now_ns)
 {
-    pass_on_held(stream);
-    if (stream->seen != NULL &&
+    if (is_held_line(stream, bytes, size)) {
+        hold_line(stream, bytes, size);
+        return;
+    }
+    pass_on_piece(stream);
+    if (stream->seen != NULL && stream->held == NULL &&
         !seen_is_new(stream->seen, stream->cut, bytes, size)) {
         return;
     }
@@ -247,7 +288,7 @@ static void pass_on_lines(struct stream *stream, const char *bytes, size_t size,
 
 static void pass_on_rest(struct stream *stream, uint64_t now_ns)
 {
-    pass_on_held(stream);
+    pass_on_piece(stream);
     if (stream->line.used > 0) {
         pass_on_line(stream, buffer_front(&stream->line), stream->line.used,
                      now_ns);
@@ -282,8 +323,11 @@ static void hold_piece(struct stream *stream)
     const char *bytes = buffer_front(&stream->line);
     const size_t size = stream->line.used;
 
-    if (size > 0 && seen_is_new(stream->seen, stream->cut, bytes, size)) {
-        buffer_append(&stream->held, bytes, size);
+    if (stream->held != NULL) {
+        hold_line(stream, bytes, size);
+    } else if (size > 0 &&
+               seen_is_new(stream->seen, stream->cut, bytes, size)) {
+        buffer_append(&stream->piece, bytes, size);
     }
     buffer_drop(&stream->line, size);
 }
@@ -382,7 +426,7 @@ static int looks_cut(const struct stream *stream)
 uint64_t stream_prompt_ns(const struct stream *stream)
 {
     if (!stream->is_prompting ||
-        (stream->line.used == 0 && stream->held.used == 0)) {
+        (stream->line.used == 0 && stream->piece.used == 0)) {
         return 0;
     }
     return stream->last_ns + (looks_cut(stream) ? QUIET_IN_LINE_NS : QUIET_NS);
@@ -400,8 +444,8 @@ void stream_show_prompt(struct stream *stream, uint64_t now_ns)
 void stream_forget(struct stream *stream)
 {
     descriptor_drop(&stream->fd);
-    pass_on_held(stream);
-    buffer_release(&stream->held);
+    pass_on_piece(stream);
+    buffer_release(&stream->piece);
     buffer_release(&stream->line);
     stream->n_mark = 0;
 }
@@ -413,7 +457,7 @@ void stream_close(struct stream *stream)
         pass_on_mark(stream, stream->last_ns);
     }
     pass_on_rest(stream, stream->last_ns);
-    buffer_release(&stream->held);
+    buffer_release(&stream->piece);
     buffer_release(&stream->line);
 }
 

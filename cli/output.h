@@ -6,6 +6,7 @@
 
 #include "buffer.h"
 #include "fold.h"
+#include "held.h"
 #include "seen.h"
 
 /** Where lines go: the launcher's own stdout or stderr. */
@@ -32,10 +33,15 @@ struct stream {
     uint64_t n_read;  ///< bytes that have come since its latest mark
     struct buffer line; ///< the unfinished line
     struct buffer
-        held; ///< what is to be shown of it from before its latest mark
+        piece; ///< what is to be shown of it from before its latest mark
     struct seen
         *seen; ///< a run that may go back: what it has shown; NULL: it may not
-    uint64_t cut;         ///< what its latest mark has said: seen.h
+    struct held *held; ///< what is held until a checkpoint is behind it; NULL:
+                       ///< nothing is
+    unsigned writer;   ///< whose it is there
+    int is_repeating;  ///< what it begins with, up to its first mark, was
+                       ///< written before
+    uint64_t cut;      ///< what its latest mark has said: seen.h
     char mark[SEEN_MARK]; ///< [n_mark] of the next one, perhaps
     unsigned n_mark;
 };
@@ -85,6 +91,9 @@ uint64_t stream_prompt_ns(const struct stream *stream);
 
 /** Pass the rest on and close. */
 void stream_close(struct stream *stream);
+
+/** Pass on what is held no longer, as far as sinks take it. */
+void output_show_held(struct held *held);
 
 /** Close; the rest is dropped, as it will come again, but what came before a mark. */
 void stream_forget(struct stream *stream);

@@ -425,6 +425,74 @@ static void marks_are_taken_out_and_say_where_a_cut_is(void **state)
     close_fixture(&fixture);
 }
 
+/** What they write is held. */
+static void open_holding(struct fixture *fixture, struct held *held,
+                         struct stream *writers)
+{
+    open_marked(fixture);
+    fixture->seen.never = "teamster: ";
+    held_open(held, writers, "/tmp");
+    for (unsigned i = 0; i < N_STREAMS; i++) {
+        writers[i] = (struct stream){
+            .fd = -1, .sink = &fixture->sink, .seen = &fixture->seen};
+        fixture->streams[i].held = held;
+        fixture->streams[i].writer = i;
+    }
+}
+
+static void expect_shown(struct fixture *fixture, struct held *held,
+                         const char *expected)
+{
+    output_show_held(held);
+    expect_output(fixture, expected);
+}
+
+static void a_held_line_waits_for_a_checkpoint(void **state)
+{
+    struct stream writers[N_STREAMS];
+    struct fixture fixture;
+    struct held held;
+
+    (void)state;
+    open_holding(&fixture, &held, writers);
+    node_writes_with_marks(&fixture, 0, "one\nt|wo\nthree\n", 1);
+    node_writes_with_marks(&fixture, 1, "teamster: n1: is said\n", 1);
+    expect_shown(&fixture, &held, "teamster: n1: is said\n");
+    held_saved(&held, 1);
+    expect_shown(&fixture, &held, "one\nt");
+    held_saved(&held, 2);
+    expect_shown(&fixture, &held, "wo\nthree\n");
+    close_fixture(&fixture);
+    held_release(&held);
+}
+
+static void what_was_shown_before_a_torn_checkpoint_is_compared(void **state)
+{
+    struct stream writers[N_STREAMS];
+    struct fixture fixture;
+    struct held held;
+
+    (void)state;
+    open_holding(&fixture, &held, writers);
+    node_writes_with_marks(&fixture, 0, "|one\n|two\n", 1);
+    for (uint64_t i = 1; i <= 2; i++) {
+        held_saved(&held, i);
+        seen_saved(&fixture.seen, i);
+    }
+    expect_shown(&fixture, &held, "one\n");
+    held_go_back(&held, 1);
+    seen_go_back(&fixture.seen, 1);
+    fixture.streams[1].cut = 1;
+    node_writes_with_marks(&fixture, 1, "one\nnew\n|two\n", 1001);
+    held_saved(&held, 1001);
+    seen_saved(&fixture.seen, 1001);
+    expect_shown(&fixture, &held, "new\n");
+    held_end(&held);
+    expect_shown(&fixture, &held, "two\n");
+    close_fixture(&fixture);
+    held_release(&held);
+}
+
 static void a_node_that_joins_is_behind_the_newest_checkpoint(void **state)
 {
     struct fixture fixture;
@@ -536,6 +604,8 @@ int main(void)
         cmocka_unit_test(bytes_are_counted_from_a_mark),
         cmocka_unit_test(what_is_no_mark_is_the_programs),
         cmocka_unit_test(half_a_line_of_who_is_lost_comes_again),
+        cmocka_unit_test(a_held_line_waits_for_a_checkpoint),
+        cmocka_unit_test(what_was_shown_before_a_torn_checkpoint_is_compared),
     };
 
     signal(SIGPIPE, SIG_IGN);

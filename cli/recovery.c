@@ -34,11 +34,10 @@
 #include "base/log.h"
 #include "base/vector.h"
 #include "job.h"
+#include "observe/swap_cost.h"
 #include "os/checkpoint_manifest.h"
 
 #define THOUSAND 1000u
-#define SEEN_S                                                                 \
-    5 // for what is written to be seen here, where a file system is slow
 
 // ---- the beginning
 
@@ -52,17 +51,6 @@ static void tell_nodes(const struct recovery *recovery, const char *restart)
     setenv("TEAMSTER_RECOVERY", text, 1);
     setenv("TEAMSTER_RESTART",
            recovery->back.generation > 0 ? recovery->folder : restart, 1);
-}
-
-/** The highest number of a generation there; 0: there is none. */
-static uint64_t newest_in(const char *folder)
-{
-    uint64_t *generations;
-    const size_t n = checkpoint_list(folder, &generations);
-    const uint64_t newest = n > 0 ? generations[0] : 0;
-
-    free(generations);
-    return newest;
 }
 
 static int make_token(struct recovery *recovery)
@@ -99,33 +87,63 @@ static uint64_t count_before(const struct job *job)
     return n_ended;
 }
 
+/** With --recover, which goes back to what is there. @return 0, or an exit code (told) */
+static int claim_folder(struct job *job)
+{
+    struct recovery *recovery = &job->recovery;
+    const char *why = checkpoint_open_folder(job->plan->checkpoints);
+
+    why = why == NULL ? checkpoint_claim(job->plan->checkpoints) : why;
+    if (why != NULL) {
+        job_say(job, "checkpoints cannot be written to %s: %s",
+                job->plan->checkpoints, why);
+        return EXIT_OUTPUT;
+    }
+    recovery->folder = job->plan->checkpoints;
+    recovery->before = recovery_newest_in(recovery->folder);
+    recovery->n_most = job->plan->n_recoveries;
+    recovery->began_ns = job->start_ns;
+    input_keep(&job->input);
+    return 0;
+}
+
+/** With --output=held. */
+static void open_held(struct job *job)
+{
+    const unsigned n_writers = 2 * TM_MAX_NODES;
+    struct stream *writers = calloc(n_writers, sizeof *writers);
+
+    ensure_memory(writers != NULL);
+    for (unsigned i = 0; i < n_writers; i++) {
+        writers[i].fd = -1;
+    }
+    held_open(&job->held, writers, swap_folder("auto"));
+}
+
 int recovery_open(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
-    const char *why;
+    int exit_code = 0;
 
     unsetenv("TEAMSTER_RECOVERY"); // of a run around this one
     recovery->begun_at = count_before(job);
     recovery->back.iteration = recovery->begun_at;
     recovery->farthest = recovery->begun_at;
-    if (job->plan->n_recoveries == 0) {
+    if (job->plan->n_recoveries > 0) {
+        exit_code = claim_folder(job);
+    } else if (!job->plan->is_output_held) {
         return 0;
     }
-    why = checkpoint_open_folder(job->plan->checkpoints);
-    why = why == NULL ? checkpoint_claim(job->plan->checkpoints) : why;
-    if (why != NULL || make_token(recovery) != 0) {
-        job_say(job, "checkpoints cannot be written to %s: %s",
-                job->plan->checkpoints, why != NULL ? why : strerror(errno));
-        return EXIT_OUTPUT;
+    if (exit_code == 0 && make_token(recovery) != 0) {
+        job_say(job, "there are no random numbers: %s", strerror(errno));
+        exit_code = EXIT_OUTPUT;
     }
-    recovery->folder = job->plan->checkpoints;
-    recovery->before = newest_in(recovery->folder);
-    recovery->n_most = job->plan->n_recoveries;
-    recovery->began_ns = job->start_ns;
+    if (exit_code == 0 && job->plan->is_output_held) {
+        open_held(job);
+    }
     recovery->err.never = "teamster: "; // what nodes tell now is not of then
-    input_keep(&job->input);
     tell_nodes(recovery, job->plan->restart);
-    return 0;
+    return exit_code;
 }
 
 // ---- the end
@@ -137,6 +155,8 @@ void recovery_release(struct job *job)
     hosts_release(&job->recovery.hosts);
     hosts_release(&job->recovery.lost);
     free(job->recovery.plan);
+    free(job->held.writers);
+    held_release(&job->held);
 }
 
 // ---- what is left
@@ -302,112 +322,7 @@ static void place_nodes(struct job *job, const uint8_t *is_lost,
 /** The number that begins the next thousand. */
 static uint64_t next_thousand(const char *folder)
 {
-    return (newest_in(folder) / THOUSAND + 1) * THOUSAND;
-}
-
-/** R1: what processes of before have written meanwhile goes. */
-static void remove_outdated(const struct recovery *recovery)
-{
-    uint64_t *generations;
-    const size_t n = checkpoint_list(recovery->folder, &generations);
-
-    for (size_t i = 0; i < n; i++) {
-        if (generations[i] > recovery->before &&
-            generations[i] > recovery->back.generation &&
-            generations[i] < recovery->first) {
-            checkpoint_remove(recovery->folder, generations[i]);
-        }
-    }
-    free(generations);
-    checkpoint_tidy(recovery->folder);
-}
-
-static void tell_torn(void *owner, uint64_t generation, const char *why)
-{
-    struct job *job = owner;
-
-    job_say(job, "%s: generation %" PRIu64 " cannot be used: %s",
-            job->recovery.folder, generation, why);
-}
-
-/** The clock when a checkpoint was made that has not been heard of; the manifest has the second
- * only. @param least  it was not before */
-static uint64_t clock_at(uint64_t time_s, uint64_t least)
-{
-    const uint64_t now_ns = clock_now_ns();
-    const time_t now_s = time(NULL); // for people
-    const uint64_t ago_ns =
-        now_s > (time_t)time_s
-            ? (uint64_t)(now_s - (time_t)time_s) * UINT64_C(1000000000)
-            : 0;
-
-    return now_ns > least && ago_ns < now_ns - least ? now_ns - ago_ns : least;
-}
-
-/** The root has said that one is whole; this machine may see it a little later. */
-static void await_saved(const struct recovery *recovery, double slowdown,
-                        struct checkpoint_manifest *manifest)
-{
-    const struct timespec pause = {.tv_nsec = 100000000};
-    const int n_looks = (int)(SEEN_S * 10 * slowdown);
-
-    for (int i = 0;
-         recovery->saved.generation > 0 && i < n_looks &&
-         checkpoint_load(recovery->folder, recovery->saved.generation,
-                         manifest) != NULL;
-         i++) {
-        nanosleep(&pause, NULL);
-    }
-}
-
-/** A list of the folder may be old where a look by name is not.
- * @return 0: there is none of this run */
-static int find_newest(struct job *job, struct checkpoint_manifest *manifest)
-{
-    const struct recovery *recovery = &job->recovery;
-    char name[CHECKPOINT_NAME_MAX];
-
-    if (checkpoint_choose(recovery->folder, manifest, tell_torn, job) == NULL &&
-        manifest->generation > recovery->before &&
-        manifest->generation >= recovery->saved.generation) {
-        return 1;
-    }
-    if (recovery->saved.generation > 0 &&
-        checkpoint_load(recovery->folder, recovery->saved.generation,
-                        manifest) == NULL &&
-        checkpoint_check_files(recovery->folder, manifest, name) == NULL) {
-        return 1;
-    }
-    return checkpoint_choose(recovery->folder, manifest, NULL, NULL) == NULL &&
-           manifest->generation > recovery->before;
-}
-
-/** What there is to go back to; nothing: the beginning. */
-static struct saved choose(struct job *job)
-{
-    const struct recovery *recovery = &job->recovery;
-    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
-    struct saved found = {.iteration = recovery->begun_at,
-                          .at_ns = recovery->began_ns};
-
-    ensure_memory(manifest != NULL);
-    await_saved(recovery, job->slowdown, manifest);
-    if (recovery->n_back > 0) {
-        remove_outdated(recovery);
-    }
-    if (find_newest(job, manifest)) {
-        found = (struct saved){
-            .generation = manifest->generation,
-            .iteration = manifest->n_ended,
-            .at_ns =
-                manifest->generation == recovery->saved.generation
-                    ? recovery->saved.at_ns
-                    : clock_at(manifest->time_s, recovery->saved.at_ns > 0
-                                                     ? recovery->saved.at_ns
-                                                     : recovery->began_ns)};
-    }
-    free(manifest);
-    return found;
+    return (recovery_newest_in(folder) / THOUSAND + 1) * THOUSAND;
 }
 
 // ---- the end of what was, the beginning of what comes
@@ -520,7 +435,8 @@ static void tell_back(struct job *job, const struct saved *back,
                 under_way > back->iteration ? under_way : back->iteration + 1,
                 lost_s, places);
     }
-    if (job->recovery.out.is_overfull || job->recovery.err.is_overfull) {
+    if (!held_is_wanted(&job->held) &&
+        (job->recovery.out.is_overfull || job->recovery.err.is_overfull)) {
         job_say(job, "so much was written since that some of it will be seen "
                      "twice");
     }
@@ -574,9 +490,10 @@ static void note_back(struct job *job, const struct saved *back)
     recovery->began_ns = clock_now_ns();
     seen_go_back(&recovery->out, back->generation);
     seen_go_back(&recovery->err, back->generation);
+    held_go_back(&job->held, back->generation);
 }
 
-int recovery_go_back(struct job *job)
+int recovery_go_back(struct job *job, recovery_wait_fn *wait)
 {
     uint8_t is_lost[1 + TM_MAX_NODES * 2] = {0};
     struct hosts hosts = {0};
@@ -587,8 +504,7 @@ int recovery_go_back(struct job *job)
         return 0;
     }
     job->lost_ns = job->phase == JOB_STOPPING ? job->stop_ns : clock_now_ns();
-    back = choose(job);
-    if (!may_go_back(job, &back)) {
+    if (!recovery_find(job, wait, &back) || !may_go_back(job, &back)) {
         return 0;
     }
     take_down(job, is_lost);
@@ -596,7 +512,7 @@ int recovery_go_back(struct job *job)
     note_farthest(job);
     tell_back(job, &back, places);
     note_back(job, &back);
-    remove_outdated(&job->recovery);
+    recovery_remove_outdated(&job->recovery);
     set_plan(job, &hosts);
     forget_nodes(job);
     tell_nodes(&job->recovery, job->plan->restart);

@@ -48,16 +48,40 @@ static inline int recovery_is_wanted(const struct recovery *recovery)
     return recovery->folder != NULL;
 }
 
+/** Do nodes say where checkpoints are in their output? */
+static inline int recovery_has_marks(const struct recovery *recovery)
+{
+    return recovery->out.token[0] != '\0';
+}
+
+/** Wait until something can be read there, and hear signals meanwhile.
+ * @return 0: one of them has ended the run */
+typedef int recovery_wait_fn(struct job *job, int fd);
+
+// ---- recovery_find.c
+
+/** Find what there is to go back to; says which checkpoints are torn.
+ * @param[out] back  generation 0: the beginning
+ * @return 0: that cannot be known (told), or the run is ended meanwhile */
+int recovery_find(struct job *job, recovery_wait_fn *wait, struct saved *back);
+
+/** The highest number of a generation in a folder; 0: there is none. */
+uint64_t recovery_newest_in(const char *folder);
+
+/** Remove what processes of before have written meanwhile. */
+void recovery_remove_outdated(const struct recovery *recovery);
+
 // ---- recovery.c
 
-/** A run begins. With --recover, nobody else may write to its folder from now on.
+/** A run begins. With --recover, nobody else may write to its folder from now on; with that or
+ * --output=held nodes say from now on where checkpoints are in their output.
  * @return 0, or an exit code (told) */
 int recovery_open(struct job *job);
 
 /** All processes of the run have ended, or it could not begin again: if a node or a host is
  * lost, prepare that the run goes on from its newest checkpoint; says so.
- * @return 1 hosts are to be reached and nodes to be started; 0 the run is over */
-int recovery_go_back(struct job *job);
+ * @param wait  how the launcher waits @return 1 hosts are to be reached and nodes to be started; 0 the run is over */
+int recovery_go_back(struct job *job, recovery_wait_fn *wait);
 
 void recovery_release(struct job *job);
 
@@ -67,7 +91,7 @@ void recovery_release(struct job *job);
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration);
 
-/** The run is over, and no stream has more: say what has not come again. */
+/** The run has ended well, and all that it has written is shown: say what has not come again. */
 void recovery_tell_end(struct job *job);
 
 #endif

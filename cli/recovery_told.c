@@ -57,7 +57,8 @@ static int is_done_again(const struct job *job)
 
     // Who reads our output may be slow, and so are we then.
     return recovery->passed_ns != 0 && seconds > SETTLE_S * job->slowdown &&
-           are_past(job, recovery->saved.generation);
+           are_past(job, recovery->saved.generation) &&
+           !held_is_due(&job->held);
 }
 
 void recovery_note_saved(struct job *job, uint64_t generation,
@@ -65,9 +66,10 @@ void recovery_note_saved(struct job *job, uint64_t generation,
 {
     struct recovery *recovery = &job->recovery;
 
-    if (!recovery_is_wanted(recovery)) {
+    if (!recovery_has_marks(recovery)) {
         return;
     }
+    held_saved(&job->held, generation);
     if (recovery->passed_ns == 0 &&
         recovery->saved.iteration > recovery->farthest) {
         recovery->passed_ns = clock_now_ns();
@@ -84,7 +86,7 @@ void recovery_note_saved(struct job *job, uint64_t generation,
 
 void recovery_tell_end(struct job *job)
 {
-    if (job->recovery.n_back > 0 && job->exit_code == 0) {
+    if (job->recovery.n_back > 0) {
         settle(job);
     }
 }

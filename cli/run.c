@@ -462,6 +462,7 @@ static int run(const struct options *options, const struct flags *flags,
             .restart = options->restart,
             .save_before_s = options->checkpoint_before,
             .n_recoveries = options->recover,
+            .is_output_held = options->output == OUTPUT_HELD,
             .spares = &spares,
         });
     }
@@ -525,6 +526,10 @@ int command_run(int argc, char **argv)
     }
     if (options.checkpoint_before > 0 && options.checkpoint.folder[0] == '\0') {
         return refuse("--checkpoint-before needs --checkpoint=DIR");
+    }
+    if (options.output == OUTPUT_HELD && options.checkpoint.folder[0] == '\0') {
+        return refuse("--output=held shows output once a checkpoint is behind "
+                      "it: give it --checkpoint=DIR, too");
     }
     if (options.recover == 0 && strcmp(options.spare, "none") != 0) {
         return refuse("--spare is for runs that go on when a host is lost: "

@@ -133,13 +133,18 @@ static void keep(struct seen *seen, uint64_t cut, uint64_t key)
     }
 }
 
+int seen_is_said(const struct seen *seen, const char *line, size_t size)
+{
+    return seen->never != NULL && size >= strlen(seen->never) &&
+           memcmp(line, seen->never, strlen(seen->never)) == 0;
+}
+
 int seen_is_new(struct seen *seen, uint64_t cut, const char *line, size_t size)
 {
     const uint64_t key = hash_bytes(HASH_START, line, size);
     int is_new;
 
-    if (seen->never != NULL && size >= strlen(seen->never) &&
-        memcmp(line, seen->never, strlen(seen->never)) == 0) {
+    if (seen_is_said(seen, line, size)) {
         return 1;
     }
     if (has_come(seen, cut, key)) {

@@ -49,6 +49,9 @@ struct seen {
  * @return 0 it was shown before the run went back */
 int seen_is_new(struct seen *seen, uint64_t cut, const char *line, size_t size);
 
+/** Does a line begin as those that are always shown? */
+int seen_is_said(const struct seen *seen, const char *line, size_t size);
+
 /** A generation is whole: what came before the one before it is forgotten. */
 void seen_saved(struct seen *seen, uint64_t generation);
 

@@ -136,10 +136,27 @@ static void name_node(struct node *node, const struct host *host)
 
 /** So that nothing is shown twice. Until a mark says that the node has started, or that
  * main() has prepared, all comes again each time. */
-static void follow_output(struct stream *stream, struct seen *seen)
+static void follow_output(struct job *job, struct stream *stream,
+                          struct seen *seen)
 {
     stream->seen = seen;
     stream->cut = SEEN_PREPARING;
+    // What has come by itself since, with `teamster add`, has not written that yet.
+    stream->is_repeating =
+        job->phase == JOB_JOINING && job->recovery.back.generation > 0;
+}
+
+/** It is shown by a writer of its own, which outlives the node. */
+static void hold_output(struct job *job, struct stream *stream, unsigned writer)
+{
+    struct stream *shown = &job->held.writers[writer];
+
+    stream->held = &job->held;
+    stream->writer = writer;
+    stream->is_prompting = 0;
+    shown->sink = stream->sink;
+    memcpy(shown->tag, stream->tag, sizeof shown->tag);
+    shown->seen = recovery_is_wanted(&job->recovery) ? stream->seen : NULL;
 }
 
 struct node *job_adopt(struct job *job, const struct spawned *spawned,
@@ -157,15 +174,19 @@ struct node *job_adopt(struct job *job, const struct spawned *spawned,
     node->out.is_prompting = node_is_root(node);
     node->err.fd = spawned->err;
     node->err.sink = job->err;
-    if (recovery_is_wanted(&job->recovery)) {
-        follow_output(&node->out, &job->recovery.out);
-        follow_output(&node->err, &job->recovery.err);
+    if (recovery_has_marks(&job->recovery)) {
+        follow_output(job, &node->out, &job->recovery.out);
+        follow_output(job, &node->err, &job->recovery.err);
     }
     if (job->plan->is_tagged) {
         snprintf(node->out.tag, sizeof node->out.tag, "[%u] ", node->id);
         snprintf(node->err.tag, sizeof node->err.tag, "[%u] ", node->id);
     } else {
         name_speaker(node, host);
+    }
+    if (held_is_wanted(&job->held)) {
+        hold_output(job, &node->out, 2 * job->n_started);
+        hold_output(job, &node->err, 2 * job->n_started + 1);
     }
     job->n_started++;
     job->n_alive++;

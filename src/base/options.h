@@ -88,7 +88,8 @@ struct options {
     unsigned checkpoint_before; ///< seconds before the time limit; 0: none
     char restart[1024];         ///< "none": none
     unsigned recover;           ///< tries from one checkpoint; 0: none
-    char spare[4096];           ///< "none": none
+    enum output_when { OUTPUT_SHOWN, OUTPUT_HELD } output;
+    char spare[4096]; ///< "none": none
     int race_check;
     int strict;
     int tag_output;

@@ -723,7 +723,7 @@ static void start_checkpoint(struct node *node)
         return;
     }
     why = checkpoint_open_folder(option->folder);
-    if (why == NULL && node->cut_marks.token[0] == '\0') {
+    if (why == NULL && node->options.recover == 0) {
         why = checkpoint_claim(option->folder); // else the launcher has
     }
     if (why != NULL) {

@@ -6,13 +6,14 @@
  * Its one number at the end is the same however often it was ended and went on.
  *
  *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-b PAGES] [-o]
- *             [-w W] [-c I] [MISTAKE]
+ *             [-w W] [-z] [-c I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
  * -b  there are so many pages more; of the first quarter each thread changes one in each
  *     iteration, the others stay
  * -o  each thread writes a line in each, and main() two, and what it reads
  * -w  with so much white space before it
+ * -z  with the time before it, so that no line is written twice
  * -c  thread 0 kills its process in iteration I, whenever it comes there
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
@@ -49,6 +50,7 @@ static TM_SHARED struct {
     unsigned n_iterations;
     unsigned pause_us;
     int is_talking;
+    int tells_time;
     unsigned width; // of what a line begins with
     unsigned crash_at;
     uint64_t seed;
@@ -233,6 +235,24 @@ static void change_page(unsigned me, unsigned iteration)
     page[me] = random % 5 == 0 ? 0 : page[me] + random;
 }
 
+static void tell_time(FILE *file)
+{
+    struct timespec now;
+
+    if (job.tells_time) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        fprintf(file, "%lld.%09ld ", (long long)now.tv_sec, now.tv_nsec);
+    }
+}
+
+static void tell_iteration(unsigned me, unsigned iteration)
+{
+    flockfile(stdout);
+    tell_time(stdout);
+    printf("%*sthread %u: iteration %u\n", (int)job.width, "", me, iteration);
+    funlockfile(stdout);
+}
+
 static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
 {
     const size_t part = LISTED / job.n_threads;
@@ -253,8 +273,7 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
         have_late_ones(iteration);
     }
     if (job.is_talking) {
-        printf("%*sthread %u: iteration %u\n", (int)job.width, "", me,
-               iteration);
+        tell_iteration(me, iteration);
     }
     if (me == 0 && job.crash_at > 0 && iteration == job.crash_at) {
         raise(SIGKILL);
@@ -308,7 +327,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:w:")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:w:z")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -330,6 +349,9 @@ static void read_words(int argc, char **argv)
             break;
         case 'c':
             job.crash_at = value;
+            break;
+        case 'z':
+            job.tells_time = 1;
             break;
         case 'w':
             job.width = value;
@@ -388,7 +410,9 @@ static void talk(void)
 {
     char line[200];
 
+    tell_time(stdout);
     printf("main() prepares\n");
+    tell_time(stderr);
     fprintf(stderr, "main() complains\n");
     while (fgets(line, sizeof line, stdin) != NULL) {
         printf("main() reads %s", line);

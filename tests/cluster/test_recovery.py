@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -342,6 +343,34 @@ class Recovery(Checkpoints):
                 rf"--restart={self.folder}$", output, re.M)):
             job.fail(f"exit code {code}", output)
 
+    def a_run_that_looks_for_a_checkpoint_can_be_ended(self):
+        """Where a file server hangs: reading a pipe that nobody writes to is as long."""
+        program = self.program("resumed", *TALK)
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            job = self.start(3, program, *self.words(every=100000))
+            job.await_line("checkpoints go to")
+            job.await_line("thread 0: iteration 5\n")
+            job.process.send_signal(signal.SIGUSR2)
+            job.await_line(r"checkpoint \d+ is whole")
+            newest = os.path.join(self.folder,
+                                  f"generation-{self.generations()[-1]}")
+            for name in os.listdir(newest):
+                if name != "manifest":
+                    os.unlink(os.path.join(newest, name))
+                    os.mkfifo(os.path.join(newest, name))
+            self.kill_node(job, 1)
+            if not jobs.wait_until(lambda: any(
+                    jobs.read_bytes(f"/proc/{pid}/comm") == b"teamster-reader\n"
+                    for pid in job.processes())):
+                job.fail("nobody looks for a checkpoint", job.kill_all())
+            time.sleep(0.5)
+            job.process.send_signal(sent)
+            code, output = job.finish()
+            if (code != 128 + sent or "back to" in output or
+                    f"teamster run --restart={self.folder}" not in output):
+                job.fail(f"exit code {code}", output)
+            shutil.rmtree(newest)
+
     def input_is_read_again(self):
         """From a file, and from a pipe, which the launcher keeps."""
         program = self.program("resumed", *TALK)
@@ -440,10 +469,122 @@ class Recovery(Checkpoints):
         if not os.path.exists(report):
             job.fail("no report", output)
 
+    # ---- --output=held
+
+    def start_held(self, n_nodes, program, *words):
+        return self.start(n_nodes, program, *words, "--output=held")
+
+    def expect_first_lines_once(self, job, output, most=ITERATIONS):
+        """Of each thread those of the first iterations, and none is missing between them."""
+        for thread in range(THREADS):
+            told = sorted(int(i) for t, i in LINE.findall(output)
+                          if int(t) == thread)
+            if not 0 < len(told) <= most or told != list(range(len(told))):
+                job.fail(f"thread {thread}: {told}", output)
+
+    def held_output_is_shown_after_its_checkpoint(self):
+        """And not before; what is behind it is shown when the run is ended."""
+        program = self.program("resumed", "-t", THREADS, "-i", 100000,
+                               "-p", 20000, "-o", "-z")
+        job = self.start_held(2, program, *self.words(every=1000000)[:1])
+        job.await_line("checkpoints go to")
+        time.sleep(jobs.SLOWDOWN)
+        if job.n_told(r"main\(\) (prepares|complains)|: iteration \d"):
+            job.fail("output is shown before a checkpoint", job.kill_all())
+        job.process.send_signal(signal.SIGUSR2)
+        job.await_line("checkpoint 1 is whole: iteration")
+        job.await_line("main.. complains")
+        job.await_line("thread 0: iteration 1\n")
+        time.sleep(jobs.SLOWDOWN)
+        shown = [int(i) for _, i in LINE.findall(
+            job.heard.decode(errors="replace"))]
+        job.process.send_signal(signal.SIGINT)
+        code, output = job.finish()
+        saved = int(re.search(r"whole: iteration (\d+)", output).group(1))
+        if code != 128 + signal.SIGINT or max(shown) >= saved:
+            job.fail(f"{code}: {max(shown)} of {saved} are shown", output)
+        if output.index("whole: iteration") > output.index("main() prepares"):
+            job.fail("main() was not held", output)
+        self.expect_first_lines_once(job, output, 100000)
+        if max(int(i) for _, i in LINE.findall(output)) <= saved:
+            job.fail("what was held at the end is lost", output)
+
+    def held_lines_are_shown_once_though_they_differ(self):
+        """They have the time in them, so that none is written a second time."""
+        program = self.program("resumed", *TALK, "-z")
+        right = self.right(program)
+        for n_back, numbers in ((1, [0]), (2, [2, 1])):
+            job = self.start_held(3, program, *self.words())
+            for number in numbers:
+                self.await_generations(job, 2)
+                if not self.kill_node(job, number):
+                    job.fail("it has ended", job.kill_all())
+                if number != numbers[-1]:
+                    job.await_line("back to iteration")
+            self.expect_goes_on(job, right, n_back=n_back)
+
+    def held_output_from_the_beginning_is_shown_once(self):
+        """Nothing was saved when a node was lost."""
+        program = self.program("resumed", *TALK, "-z", "starts")
+        right = self.right(program)
+        job = self.start_held(3, program, *self.words(every=100000))
+        job.await_line("checkpoints go to")
+        time.sleep(0.3)
+        self.kill_node(job, 1)
+        output = job.expect_success()
+        if ("nothing was saved yet: back to the beginning" not in output or
+                self.result(output) != right):
+            job.fail("another result", output)
+        self.expect_each_line_once(job, output)
+        if output.count("a node starts") != 3:
+            job.fail("what nodes write first is not shown once", output)
+
+    def what_is_held_at_a_bad_end_is_shown(self):
+        program = self.program("resumed", *TALK, "-z")
+        for number, words, wanted in (
+                (1, self.words(every=40)[:1], NODE_LOST),
+                (0, self.words(every=40)[:1], ABORTED)):
+            job = self.start_held(2, program, *words)
+            self.await_generations(job, 1)
+            os.kill(job.node(number), signal.SIGKILL if wanted == NODE_LOST
+                    else signal.SIGABRT)
+            code, output = job.finish()
+            if code != wanted:
+                job.fail(f"exit code {code}", output)
+            self.expect_first_lines_once(job, output)
+        job = self.start_held(2, ("sh", "-c", "echo out; echo err >&2; exit 3"),
+                              *self.words()[:1])
+        code, output = job.finish()
+        if (code, output.count("out\n"), output.count("err\n")) != (3, 2, 2):
+            job.fail(f"exit code {code}", output)
+
+    def much_that_is_held_goes_to_a_file(self):
+        """Which has no name, in the folder of TMPDIR."""
+        program = self.program("resumed", *TALK[:4], "-p", 4000, "-o",
+                               "-w", 20000)
+        right = self.right(program)
+        job = self.start_held(2, program, *self.words(every=100000))
+        there = f"/proc/{job.process.pid}/fd"
+
+        def has_file():
+            links = [os.readlink(os.path.join(there, name))
+                     for name in os.listdir(there)]
+            return (any(link.startswith(self.root) and "(deleted)" in link
+                        for link in links) or job.process.poll() is not None)
+
+        if not jobs.wait_until(has_file) or job.process.poll() is not None:
+            job.fail("no file", job.kill_all())
+        output = job.expect_success()
+        if self.result(output) != right:
+            job.fail("another result", output[-2000:])
+        self.expect_each_line_once(job, output)
+
     def what_cannot_be_is_refused(self):
         program = self.program("resumed", "-t", 2, "-i", 3)
         for words, text in (
                 (("--recover",), "give it --checkpoint=DIR, too"),
+                (("--output=held",), "behind it: give it --checkpoint=DIR, too"),
+                (("--output=later",), "allowed: shown or held"),
                 (("--checkpoint=saved", "--spare=b"), "give it --recover, too"),
                 (("--checkpoint=saved", "--recover", "--spare=b"),
                  "all nodes are on this machine"),
