@@ -29,7 +29,7 @@ struct question {
     const char *profile;
     const char *cluster;         ///< a hostfile; NULL: the profile's own
     const char *policy;          ///< NULL: the one that decided in the run
-    struct cost_model model;     ///< that it predicts by
+    const char *model;           ///< that it predicts by
     const char *protocol;        ///< NULL: the run's
     struct thread_counts counts; ///< a mapping by hand
     uint32_t n_iterations;
@@ -147,14 +147,6 @@ static int take_first(const char *text, int *begins_equal)
                                  "; allowed: known, equal");
 }
 
-static int take_model(const char *name, struct cost_model *model)
-{
-    return cost_model_find(name, model)
-               ? 0
-               : question_refuse(command, "--model is", name,
-                                 "; allowed: measured, lru, liu06, cliff");
-}
-
 // One that has a value.
 static int take_value(int letter, struct question *question)
 {
@@ -166,7 +158,8 @@ static int take_value(int letter, struct question *question)
         question->policy = optarg;
         return 0;
     case 'm':
-        return take_model(optarg, &question->model);
+        question->model = optarg;
+        return 0;
     case 'P':
         question->protocol = optarg;
         return 0;
@@ -409,7 +402,6 @@ static int answer_on(const struct question *question,
         .n_threads = view->n_threads,
         .threads = view->threads,
         .script = &profile->script,
-        .model = question->model,
         .counts = question->counts.n > 0 ? question->counts.of_node : NULL,
         .begins_equal = question->begins_equal,
         .n_iterations = question->n_iterations,
@@ -418,6 +410,10 @@ static int answer_on(const struct question *question,
     };
     int exit_code = choose_policy(question, profile, &simulation.policy);
 
+    if (exit_code == 0 && !simulation_use_model(&simulation, question->model)) {
+        exit_code = question_refuse(command, "--model is", question->model,
+                                    "; allowed: measured, lru, liu06, cliff");
+    }
     if (exit_code == 0) {
         exit_code = choose_protocol(question, profile, &simulation.protocol);
     }

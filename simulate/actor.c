@@ -232,7 +232,7 @@ static void wait_for_page(struct actor *actor, page_no page, int is_write)
     struct lab_worker *worker = worker_of(actor);
 
     if (actor->node->pager != NULL) {
-        pager_note_away(&actor->claims);
+        pager_note_away(actor->node->pager, &actor->claims);
     }
     actor->page = page;
     actor->is_write = is_write;

@@ -145,6 +145,11 @@ static void explain(void *owner, const char *text)
     (void)text;
 }
 
+int simulation_use_model(struct simulation *simulation, const char *name)
+{
+    return cost_model_find(name, &simulation->model);
+}
+
 void decider_open(struct lab *lab)
 {
     const struct simulation *simulation = lab->simulation;

@@ -49,6 +49,9 @@ struct simulation {
     double noise; ///< times of threads and latencies differ by up to this part
 };
 
+/** Set the model. @param name  as for cost_model_find(). @return 0 if there is none of it */
+int simulation_use_model(struct simulation *simulation, const char *name);
+
 /** Where a node's workers were, s, added up over these. */
 struct simulated_times {
     double compute_s;

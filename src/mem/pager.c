@@ -36,10 +36,10 @@
 //    lock) is here already.
 //    Who waits for room is let in in turn, and its room is nobody else's meanwhile.
 // G7 Forward progress. What an instruction was given stays until its thread has gone on:
-//    a page that the oldest claims name, as many as half the budget has room for, is
-//    nobody's victim. So the oldest of all instructions that wait faults on each of its
-//    pages once for reading and once for writing, as far as the pager is concerned, and
-//    is done (pager_claims.c).
+//    a page that the oldest claims name, as many as half the budget has room for, or that
+//    of a thread at its worker, is nobody's victim. So who is at a worker, and the oldest of
+//    all instructions that wait, faults on each of its pages once for reading and once for
+//    writing, as far as the pager is concerned, and is done (pager_claims.c).
 #include "base/ensure.h"
 #include "base/map.h"
 #include "mem/pager_priv.h"

@@ -63,7 +63,8 @@ struct pager_claims {
     unsigned worker;
     unsigned n;  ///< 0: in no list
     int is_away; ///< it waits for a page, and its worker runs others
-    int stay;    ///< its pages do
+    int stay;    ///< it is one of the oldest
+    int keeps;   ///< its pages stay
     page_no pages[PAGER_CLAIMS]; ///< [n], the latest first
 };
 
@@ -125,7 +126,7 @@ enum pager_answer pager_fault(struct pager *pager, page_no page, int is_write,
 
 /** A thread that faulted waits for a page from elsewhere, so its worker may run others
  * before it goes on with its instruction. */
-void pager_note_away(struct pager_claims *claims);
+void pager_note_away(struct pager *pager, struct pager_claims *claims);
 
 /** It is back, and tries its instruction again. */
 void pager_note_back(struct pager *pager, struct pager_claims *claims);

@@ -23,12 +23,17 @@
 // in the order in which instructions began, and those of the oldest *stay*, as many as
 // half of the budget holds; the others are *loose*, and their pages may go as any
 // may. A budget has 8 pages for each worker and 16 more, so of those that stay two at least
-// are not just what a worker has left behind. The oldest gets on in any case; then
-// the next is the oldest. It waits for nobody's claims: if nothing else can go either, it is
-// let in without room (G5), in its turn.
+// are not just what a worker has left behind.
+//
+// The oldest may be away, though, or be back and wait for its worker, which waits in place
+// for a page of a younger one. So the claims of those that are not away stay as well,
+// one thread's for each worker. Those get on in any case; then workers come to the oldest,
+// and the next is the oldest. Nobody waits for others' claims: if nothing else can go either,
+// a thread is let in without room (G5), in its turn.
 //
 // C1 first_loose and those younger than it are loose, those older than it stay.
-// C2 The claims of a page's record are those that stay and name it.
+// C2 The claims of a page's record are those that name it and stay, or are of a thread
+//    that is not away.
 // C3 Whoever has claims is away, or was seen last on its worker.
 #include "mem/pager_priv.h"
 
@@ -41,22 +46,27 @@ static uint64_t most_staying(const struct pager *pager)
 
 // ---- the order of those that claim
 
-static void keep_pages(struct pager *pager, struct pager_claims *claims)
+static void count_pages(struct pager *pager, struct pager_claims *claims,
+                        int keeps)
 {
-    for (unsigned i = 0; i < claims->n; i++) {
-        pager_page(pager, claims->pages[i])->claims++;
+    for (unsigned i = 0; claims->keeps != keeps && i < claims->n; i++) {
+        pager_page(pager, claims->pages[i])->claims += keeps ? 1 : -1;
     }
-    claims->stay = 1;
-    pager->n_staying++;
+    claims->keeps = keeps;
 }
 
-static void loosen_pages(struct pager *pager, struct pager_claims *claims)
+// C2, after a change of what it is made of.
+static void settle(struct pager *pager, struct pager_claims *claims)
 {
-    for (unsigned i = 0; i < claims->n; i++) {
-        pager_page(pager, claims->pages[i])->claims--;
-    }
-    claims->stay = 0;
-    pager->n_staying--;
+    count_pages(pager, claims,
+                claims->n > 0 && (claims->stay || !claims->is_away));
+}
+
+static void set_stay(struct pager *pager, struct pager_claims *claims, int stay)
+{
+    claims->stay = stay;
+    pager->n_staying += stay ? 1 : -1;
+    settle(pager, claims);
 }
 
 void pager_review_claims(struct pager *pager)
@@ -64,14 +74,14 @@ void pager_review_claims(struct pager *pager)
     const uint64_t most = most_staying(pager);
 
     while (pager->first_loose != NULL && pager->n_staying < most) {
-        keep_pages(pager, pager->first_loose);
+        set_stay(pager, pager->first_loose, 1);
         pager->first_loose = pager->first_loose->younger;
     }
     while (pager->n_staying > most) {
         pager->first_loose = pager->first_loose == NULL
                                  ? pager->youngest
                                  : pager->first_loose->older;
-        loosen_pages(pager, pager->first_loose);
+        set_stay(pager, pager->first_loose, 0);
     }
 }
 
@@ -88,13 +98,16 @@ static void append_claims(struct pager *pager, struct pager_claims *claims)
     if (pager->first_loose == NULL) {
         pager->first_loose = claims;
     }
+    settle(pager, claims);
     pager_review_claims(pager);
 }
 
 static void take_out(struct pager *pager, struct pager_claims *claims)
 {
+    count_pages(pager, claims, 0);
     if (claims->stay) {
-        loosen_pages(pager, claims);
+        claims->stay = 0;
+        pager->n_staying--;
     } else if (pager->first_loose == claims) {
         pager->first_loose = claims->younger;
     }
@@ -136,6 +149,7 @@ static void note_running(struct pager *pager, struct pager_claims *claims,
     struct pager_claims *before = pager->running[worker];
 
     claims->is_away = 0;
+    settle(pager, claims);
     if (before == claims) {
         return;
     }
@@ -149,9 +163,10 @@ static void note_running(struct pager *pager, struct pager_claims *claims,
     pager->running[worker] = claims;
 }
 
-void pager_note_away(struct pager_claims *claims)
+void pager_note_away(struct pager *pager, struct pager_claims *claims)
 {
     claims->is_away = 1;
+    settle(pager, claims);
 }
 
 void pager_note_back(struct pager *pager, struct pager_claims *claims)
@@ -201,7 +216,7 @@ void pager_claim(struct pager *pager, const struct pager_toucher *toucher,
         if (claims->n == 1) {
             append_claims(pager, claims);
         } else {
-            pager_page(pager, page)->claims += claims->stay != 0;
+            pager_page(pager, page)->claims += claims->keeps != 0;
         }
     }
 }
@@ -212,9 +227,9 @@ static uint64_t count_claims(const struct pager *pager, page_no page)
 {
     uint64_t n = 0;
 
-    for (const struct pager_claims *at = pager->oldest;
-         at != pager->first_loose; at = at->younger) {
-        n += index_of(at, page) < at->n;
+    for (const struct pager_claims *at = pager->oldest; at != NULL;
+         at = at->younger) {
+        n += (at->stay || !at->is_away) && index_of(at, page) < at->n;
     }
     return n;
 }

@@ -77,7 +77,7 @@ static void step_thread(struct test *test, const struct model *model,
         pager_note_back(test->pager, claims);
         break;
     default:
-        pager_note_away(claims);
+        pager_note_away(test->pager, claims);
     }
 }
 

@@ -595,7 +595,7 @@ static void test_claims_end_when_the_worker_runs_another_thread(void **state)
     open_test(&test, BUDGET, 0);
     make_many(&test, 0, 8);
     touch(&test, 0, 0);
-    pager_note_away(&test.claims[0]);
+    pager_note_away(test.pager, &test.claims[0]);
     test.who = 1;
     touch(&test, 1, 0);
     assert_int_equal(test.space.pages[0].claims, 1); // another worker's
@@ -621,6 +621,7 @@ static void test_claims_of_the_oldest_stay(void **state)
     pager_set_budget(test.pager, TWO);
     for (test.who = 0; test.who < 4; test.who++) {
         touch(&test, test.who, 0);
+        pager_note_away(test.pager, &test.claims[test.who]);
         check(&test);
     }
     for (page_no i = 0; i < 4; i++) {
@@ -641,11 +642,51 @@ static void test_claims_of_the_oldest_stay(void **state)
     for (page_no page = 4; page < 8; page++) {
         touch(&test, page, 0); // and on, round a loop
     }
+    pager_note_away(test.pager, &test.claims[1]);
     pager_set_budget(test.pager, TWO);
     assert_int_equal(test.space.pages[2].claims, 1);
     assert_int_equal(test.space.pages[3].claims, 1);
     assert_int_equal(test.space.pages[7].claims, 0);
     check(&test);
+    close_test(&test);
+}
+
+// The oldest are away, and cannot come back before this one has gone on.
+static void test_claims_of_who_runs_stay_besides_those_of_the_oldest(
+    void **state)
+{
+    enum { TWO = 2 * 2 * PAGER_CLAIMS };
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 8);
+    pager_set_budget(test.pager, TWO);
+    for (test.who = 0; test.who < 2; test.who++) {
+        touch(&test, test.who, 0);
+        pager_note_away(test.pager, &test.claims[test.who]);
+    }
+    test.instruction = 7; // a word in two pages
+    touch(&test, 2, 0);
+    touch(&test, 3, 0);
+    check(&test);
+    for (page_no i = 0; i < 4; i++) {
+        assert_int_equal(test.space.pages[i].claims, 1);
+    }
+    pager_note_away(test.pager, &test.claims[2]);
+    check(&test);
+    assert_int_equal(test.space.pages[2].claims + test.space.pages[3].claims,
+                     0);
+    pager_note_back(test.pager, &test.claims[2]);
+    check(&test);
+    assert_int_equal(test.space.pages[2].claims, 1);
+    assert_int_equal(test.space.pages[3].claims, 1);
+    pager_release_claims(test.pager, &test.claims[0]);
+    assert_int_equal(test.space.pages[3].claims, 1);
+    pager_release_claims(test.pager, &test.claims[2]);
+    check(&test);
+    assert_int_equal(test.space.pages[2].claims + test.space.pages[3].claims,
+                     0);
     close_test(&test);
 }
 
@@ -809,6 +850,8 @@ int main(void)
         cmocka_unit_test(test_what_an_instruction_was_given_stays),
         cmocka_unit_test(test_claims_end_when_the_worker_runs_another_thread),
         cmocka_unit_test(test_claims_of_the_oldest_stay),
+        cmocka_unit_test(
+            test_claims_of_who_runs_stay_besides_those_of_the_oldest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,10 +77,9 @@ void scheme_ask(struct scheme *scheme)
     tm_status status;
 
     look_at_nodes(scheme);
-    status =
-        remap_begin(next, scheme->config.policy, &scheme->config.model,
-                    scheme->history, scheme->nodes, scheme->config.n_nodes,
-                    scheme->next_corrections);
+    status = remap_begin(next, scheme->config.policy, &scheme->config.model,
+                         scheme->history, scheme->nodes, scheme->config.n_nodes,
+                         scheme->next_corrections);
     if (status != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
@@ -121,8 +120,8 @@ tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
     memcpy(corrections, learned, scheme->config.n_nodes * sizeof *corrections);
     *plan = (struct remap){0};
     status = remap_begin(plan, policy_find("initial"), &scheme->config.model,
-                         scheme->history, scheme->nodes,
-                         scheme->config.n_nodes, corrections);
+                         scheme->history, scheme->nodes, scheme->config.n_nodes,
+                         corrections);
     if (status != TM_OK) {
         return status;
     }

@@ -499,7 +499,7 @@ void paging_note_result(struct node *node, struct thread *thread, page_no page,
             kernel_paging_ended(node, thread, page, fault->taken_ns);
         fault->is_cause = is_short(node);
     } else if (result == FAULT_WAIT && paging_is_on(&node->paging)) {
-        pager_note_away(&thread->claims);
+        pager_note_away(node->paging.pager, &thread->claims);
     }
 }
 

@@ -567,7 +567,7 @@ static int is_admitted(struct thread *thread, page_no page)
                     &thread->waiter) == PAGER_GO_ON) {
         return 1;
     }
-    pager_note_away(&thread->claims);
+    pager_note_away(node->pager, &thread->claims);
     return 0;
 }
 

@@ -127,8 +127,8 @@ static int is_admitted(struct thread *thread, page_no page, int is_write)
             PAGER_GO_ON) {
         return 1;
     }
-    pager_note_away(
-        &thread->claims); // others run as if it was on a worker alone
+    // Others run as if it was on a worker alone.
+    pager_note_away(node->pager, &thread->claims);
     thread->page = page;
     thread->step = ACCESS;
     return 0;
@@ -187,7 +187,8 @@ static int is_reached(struct thread *thread, page_no page, int is_write)
 
         CHECK(result != FAULT_OUTSIDE);
         if (result == FAULT_WAIT) {
-            pager_note_away(&thread->claims);
+            pager_note_away(thread->world->nodes[thread->node].pager,
+                            &thread->claims);
             thread->page = page;
             thread->is_waiting_page = 1;
             thread->step = ACCESS;

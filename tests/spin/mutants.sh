@@ -57,6 +57,7 @@ QUEUE_FIRST_TOUCH|sequential -DSTART=0|$no_step|the directory node queues for no
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again
+RUNNING_IS_LOOSE|pager -DLIVE -DONE_WORKER|$for_ever|what who is at a worker was given stays, too
 NOT_LET_IN|pager -DLIVE|$for_ever|if nothing can go a thread is let in all the same
 END
 )

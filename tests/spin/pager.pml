@@ -14,21 +14,31 @@
 // thread that goes on and on without a fault is left out: there is room for what each
 // worker leaves behind so.
 //
+// With -DONE_WORKER threads share a worker. One that waits for a page of another node gives
+// it away, one that waits for the disk or for room keeps it; so the oldest may have its
+// pages and wait for the worker. Of two that are ready the one goes first that did not have it
+// last. Then `goes_on` is checked: some instruction is done again and again.
+//
 // What is checked: the budget is exceeded by one page at most (no other are let in
 // without room), and, with -DLIVE, the claim `done`: under weak fairness each instruction
 // that has begun is done at last. (Threads are alike, so it is checked of one.)
 //
-// Sizes (-D): THREADS, PAGES, BUDGET. A mutant is one rule left out, -DM_..., see
+// Sizes (-D): THREADS, PAGES, BUDGET; with ONE_WORKER 4 pages and room for 3, so that there are
+// pages besides those of the oldest, and others make no room. A mutant is one rule left out, -DM_..., see
 // mutants.sh.
 
 #ifndef THREADS
 #define THREADS 2
 #endif
 #ifndef PAGES
+#ifdef ONE_WORKER
+#define PAGES 4
+#else
 #define PAGES 3
 #endif
+#endif
 #ifndef BUDGET
-#define BUDGET 2
+#define BUDGET (PAGES - 1)
 #endif
 
 #define CLAIMS 2 // pages that an instruction needs at most
@@ -44,15 +54,38 @@ byte order[THREADS];          // who has claims, the oldest first; NOBODY
 byte queue[THREADS];          // who waits for room; NOBODY
 bool is_let_in[THREADS];
 bool is_at_work[THREADS]; // an instruction has begun and is not done
+#ifdef ONE_WORKER
+byte at_worker = NOBODY;
+byte last_at_worker = NOBODY;
+bool is_waiting[THREADS]; // for the worker
+byte awaits[THREADS];     // and for this page, if it is coming
+bool flip;                // with each instruction that is done
+#define IS_READY(t) (is_waiting[t] && !is_coming[awaits[t]])
+#define HAS_WORKER (at_worker == me || \
+    (at_worker == NOBODY && (last_at_worker != me || !IS_READY(1 - me))))
+#define TAKE_WORKER at_worker = me; last_at_worker = me; is_waiting[me] = false; awaits[me] = 0
+inline give_worker_away(me, page)
+{
+    at_worker = NOBODY;
+    is_waiting[me] = true;
+    awaits[me] = page
+}
+#else
+#define HAS_WORKER true
+#define TAKE_WORKER skip
+#endif
 
 #define LATEST(t) claim[(t) * CLAIMS]
 #define BEFORE(t) claim[(t) * CLAIMS + 1]
 
+#define ONE_OF(t, page) ((t) != NOBODY && (LATEST(t) == (page) || BEFORE(t) == (page)))
+
 #ifdef M_NO_CLAIMS
 #define STAYS(page) false
+#elif defined ONE_WORKER && !defined M_RUNNING_IS_LOOSE
+#define STAYS(page) (ONE_OF(order[0], page) || ONE_OF(at_worker, page))
 #else
-#define STAYS(page) (order[0] != NOBODY && \
-    (LATEST(order[0]) == (page) || BEFORE(order[0]) == (page)))
+#define STAYS(page) ONE_OF(order[0], page)
 #endif
 
 #ifdef M_NO_PROMISE
@@ -141,8 +174,15 @@ proctype thread(byte me)
 
 begin:
     atomic {
+        HAS_WORKER;
+        TAKE_WORKER;
+#ifdef ONE_WORKER // fewer states: two pages, in this order
+        select(first : 0 .. PAGES - 2);
+        select(second : first + 1 .. PAGES - 1);
+#else
         select(first : 0 .. PAGES - 1);
         select(second : 0 .. PAGES - 1);
+#endif
         if
         :: has_faulted // round a loop
         :: d_step { release_claims(me); i = 0 }
@@ -156,6 +196,16 @@ try:
         :: is_here[first] && is_here[second] ->
             is_at_work[me] = false;
             first = 0; second = 0; page = 0;
+#ifdef ONE_WORKER
+            flip = !flip;
+            if
+            :: true // others come before its next one
+                -> d_step { release_claims(me); i = 0 };
+                has_faulted = false;
+                give_worker_away(me, 0)
+            :: true
+            fi;
+#endif
             goto begin
         :: !is_here[first] -> page = first
         :: !is_here[second] -> page = second
@@ -183,14 +233,20 @@ ask:
                 is_let_in[me] = false;
                 is_coming[page] = true;
                 n_used++;
-                assert(n_used <= BUDGET + 1)
+                assert(n_used <= BUDGET + 1);
+#ifdef ONE_WORKER
+                if
+                :: true -> give_worker_away(me, page) // it comes from another node
+                :: true
+                fi
+#endif
             :: else ->
                 d_step { join_queue(me); i = 0 };
                 goto outside
             fi
         fi
     }
-    atomic { !is_coming[page]; goto try }
+    atomic { !is_coming[page] && HAS_WORKER; TAKE_WORKER; goto try }
 outside:
     atomic { is_let_in[me]; goto ask }
 }
@@ -279,12 +335,19 @@ init {
             run disk(i)
         }
         i = 0;
-        run pager();
+        run pager()
+#ifndef ONE_WORKER
+        ;
         run others()
+#endif
     }
 }
 
 #ifdef LIVE
+#ifdef ONE_WORKER
+ltl goes_on { [] ((flip -> <> !flip) && (!flip -> <> flip)) }
+#else
 #define WORKS (is_at_work[0])
 ltl done { [] (WORKS -> <> !WORKS) }
+#endif
 #endif
