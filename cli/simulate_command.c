@@ -485,7 +485,8 @@ static int read_and_answer(const struct question *question)
 
 int command_simulate(int argc, char **argv)
 {
-    struct question question = {.n_iterations = 100, .seed = 1, .noise = 0.01};
+    struct question question = {
+        .model = "measured", .n_iterations = 100, .seed = 1, .noise = 0.01};
     int exit_code = parse(argc, argv, &question);
 
     if (exit_code != 0 || question.wants_help) {
