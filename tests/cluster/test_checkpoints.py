@@ -24,7 +24,7 @@ APPS = {
     "jacobi": ("--size", 256, "--iterations", 120, "--threads", 6, "--effort", 60),
     "sor": ("--size", 256, "--iterations", 120, "--threads", 6, "--effort", 60),
     "gauss": ("--size", 300, "--iterations", 150, "--threads", 6, "--effort", 60),
-    "resumed": ("-t", 6, "-i", 60, "-p", 2000),
+    "resumed": ("-t", 6, "-i", 240, "-p", 2000),
     "rarely": ("-t", 6, "-i", 150, "-p", 8000, "-b", 600),
 }
 PROGRAMS = {"rarely": "resumed"}

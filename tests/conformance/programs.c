@@ -115,7 +115,7 @@ static void track_or_not(struct thread *thread)
 // @return 1 the page is in memory, or may come; 0 the thread waits
 static int is_admitted(struct thread *thread, page_no page, int is_write)
 {
-    const struct node *node = &thread->world->nodes[thread->node];
+    struct node *node = &thread->world->nodes[thread->node];
     struct pager_toucher toucher = {.thread = thread->number,
                                     .instruction = thread->instruction,
                                     .claims = &thread->claims,
@@ -127,8 +127,11 @@ static int is_admitted(struct thread *thread, page_no page, int is_write)
             PAGER_GO_ON) {
         return 1;
     }
-    // Others run as if it was on a worker alone.
-    pager_note_away(node->pager, &thread->claims);
+    if (thread->world->shares_worker) {
+        node->in_place = thread;
+    } else {
+        pager_note_away(node->pager, &thread->claims);
+    }
     thread->page = page;
     thread->step = ACCESS;
     return 0;
@@ -566,6 +569,20 @@ static int is_put_off(struct thread *thread)
     return 1;
 }
 
+// Another thread waits in place, and so does this one.
+static int is_kept_waiting(struct thread *thread)
+{
+    struct world *world = thread->world;
+    struct node *node = &world->nodes[thread->node];
+
+    if (node->in_place == NULL || node->in_place == thread) {
+        node->in_place = NULL;
+        return 0;
+    }
+    sim_after(world->sim, 50000 + pick(thread, 50000), step, thread, 0);
+    return 1;
+}
+
 void step(void *owner, uint64_t argument)
 {
     struct thread *thread = owner;
@@ -583,6 +600,9 @@ void step(void *owner, uint64_t argument)
         if (is_put_off(thread)) {
             return; // where it is now
         }
+    }
+    if (is_kept_waiting(thread)) {
+        return;
     }
     if (thread->is_waiting_page) {
         go_on(thread);

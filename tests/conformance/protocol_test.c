@@ -693,6 +693,7 @@ static uint64_t run(tm_protocol protocol)
     world->n_phases = 2 + (unsigned)sim_random(world->sim, 6);
     world->has_budget = has_budget;
     world->crosses = crosses;
+    world->shares_worker = has_budget && seed / 2 % 2;
     world->strides = strides;
     world->tells = protocol != TM_SEQUENTIAL && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(

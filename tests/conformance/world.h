@@ -105,6 +105,8 @@ struct node {
     struct space space;
     struct swap_file *swap; // with a budget
     struct pager *pager;    // or NULL
+    const struct thread
+        *in_place; // it waits for its pager and keeps the worker; or NULL
     struct track *track;
     struct end end;
     uint64_t counter_seen;
@@ -143,7 +145,9 @@ struct world {
     uint64_t gap;            // what lies before it; 0: nothing of its own
     unsigned lives_left;
     int has_budget;
-    int crosses;        // instructions need two pages
+    int crosses; // instructions need two pages
+    int shares_worker; // threads of a node run one at a time, also while one waits for the
+                       // pager; else each as if it had a worker of its own
     int strides;        // threads seem to go through pages in strides
     unsigned n_steps;   // that main() has waited for
     int has_changes;    // nodes come and go: changes.c
