@@ -4,7 +4,21 @@
 
 #include <stdint.h>
 
-/* For qsort(). Context: any; pure. */
+/* Context: any; pure. */
+
+/** @return the smaller one */
+static inline uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/** @param most  not less than `least`. @return what of these bounds is nearest to n */
+static inline uint64_t within(uint64_t n, uint64_t least, uint64_t most)
+{
+    return n < least ? least : smaller(n, most);
+}
+
+// ---- for qsort()
 
 /** Doubles, the least first. */
 static inline int compare_doubles(const void *left, const void *right)

@@ -451,6 +451,12 @@ static int parse_web(struct reading *reading, struct options *options)
 
 // ---- the table
 
+#define MODEL(name, equations, replacement) name,
+static const char *const model_names[] = {
+#include "base/models.def"
+    NULL,
+};
+
 #define POLICY(symbol, name) name,
 static const char *const policy_names[] = {
     "none",

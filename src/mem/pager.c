@@ -288,7 +288,7 @@ static uint64_t most_ahead(const struct pager *pager)
 {
     enum { LEAST = 8, MOST = 4 * SWAP_TRANSFER_MAX };
 
-    return pager_within(pager->budget / 24, LEAST, MOST);
+    return within(pager->budget / 24, LEAST, MOST);
 }
 
 // How many may be begun now, in one transfer with the page that is wanted, if any.
@@ -300,8 +300,8 @@ static unsigned room_ahead(const struct pager *pager, unsigned n_wanted)
     if (room <= n_wanted || pager->n_ahead >= most) {
         return 0;
     }
-    room = pager_smaller(room - n_wanted, most - pager->n_ahead);
-    return (unsigned)pager_smaller(room, SWAP_TRANSFER_MAX - n_wanted);
+    room = smaller(room - n_wanted, most - pager->n_ahead);
+    return (unsigned)smaller(room, SWAP_TRANSFER_MAX - n_wanted);
 }
 
 // What a worker will use next and is not here.

@@ -41,7 +41,7 @@
 
 static uint64_t most_staying(const struct pager *pager)
 {
-    return pager_within(pager->budget / 2 / PAGER_CLAIMS, 2, UINT16_MAX);
+    return within(pager->budget / 2 / PAGER_CLAIMS, 2, UINT16_MAX);
 }
 
 // ---- the order of those that claim

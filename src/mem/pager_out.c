@@ -36,14 +36,14 @@ void pager_end_sweep(struct pager *pager)
 {
     uint64_t n_in = pager->stats.ins + pager->stats.dropped - pager->n_before;
 
-    pager->low_mark = pager_within(n_in / 16, LEAST_FREE, MOST_FREE);
+    pager->low_mark = within(n_in / 16, LEAST_FREE, MOST_FREE);
     pager->n_before += n_in;
     pager->is_full = 0; // others may have made room on the disk since
 }
 
 static uint64_t low_mark(const struct pager *pager)
 {
-    return pager_smaller(pager->low_mark, pager->budget / 32);
+    return smaller(pager->low_mark, pager->budget / 32);
 }
 
 // Who is let in with room for one page reads one page: then the disk does nothing
@@ -70,10 +70,9 @@ static uint64_t too_many(const struct pager *pager)
 // How many pages go at once.
 static unsigned transfer_size(const struct pager *pager)
 {
-    const uint64_t least = pager_smaller(too_many(pager), SWAP_TRANSFER_MAX);
+    const uint64_t least = smaller(too_many(pager), SWAP_TRANSFER_MAX);
 
-    return (unsigned)pager_within(pager->budget / 16 + 1, least,
-                                  SWAP_TRANSFER_MAX);
+    return (unsigned)within(pager->budget / 16 + 1, least, SWAP_TRANSFER_MAX);
 }
 
 static enum page_fate fate_of(const struct pager *pager, page_no page)

@@ -2,6 +2,7 @@
 #ifndef MEM_PAGER_PRIV_H
 #define MEM_PAGER_PRIV_H
 
+#include "base/compare.h"
 #include "mem/pager.h"
 
 enum page_io {
@@ -64,16 +65,6 @@ static inline struct page *pager_page(const struct pager *pager, page_no page)
 static inline page_no pager_frame(const struct pager *pager, page_no page)
 {
     return space_frame(pager->space, page);
-}
-
-static inline uint64_t pager_smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline uint64_t pager_within(uint64_t n, uint64_t least, uint64_t most)
-{
-    return n < least ? least : pager_smaller(n, most);
 }
 
 /** How many of these pages, from the first on, are neighbours: one call of the

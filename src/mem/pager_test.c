@@ -609,21 +609,29 @@ static void test_claims_end_when_the_worker_runs_another_thread(void **state)
     close_test(&test);
 }
 
-// Room for the claims of two threads, by half a budget; the oldest get it.
+// Room for the claims of two threads, by half a budget.
+enum { TWO = 2 * 2 * PAGER_CLAIMS };
+
+// Threads have touched a page each, and are away.
+static void open_with_some_away(struct test *test, unsigned n)
+{
+    open_test(test, BUDGET, 0);
+    make_many(test, 0, 8);
+    pager_set_budget(test->pager, TWO);
+    for (test->who = 0; test->who < n; test->who++) {
+        touch(test, test->who, 0);
+        pager_note_away(test->pager, &test->claims[test->who]);
+        check(test);
+    }
+}
+
+// The oldest get it.
 static void test_claims_of_the_oldest_stay(void **state)
 {
-    enum { TWO = 2 * 2 * PAGER_CLAIMS };
     struct test test;
 
     (void)state;
-    open_test(&test, BUDGET, 0);
-    make_many(&test, 0, 8);
-    pager_set_budget(test.pager, TWO);
-    for (test.who = 0; test.who < 4; test.who++) {
-        touch(&test, test.who, 0);
-        pager_note_away(test.pager, &test.claims[test.who]);
-        check(&test);
-    }
+    open_with_some_away(&test, 4);
     for (page_no i = 0; i < 4; i++) {
         assert_int_equal(test.space.pages[i].claims, i < 2);
     }
@@ -655,17 +663,10 @@ static void test_claims_of_the_oldest_stay(void **state)
 static void test_claims_of_who_runs_stay_besides_those_of_the_oldest(
     void **state)
 {
-    enum { TWO = 2 * 2 * PAGER_CLAIMS };
     struct test test;
 
     (void)state;
-    open_test(&test, BUDGET, 0);
-    make_many(&test, 0, 8);
-    pager_set_budget(test.pager, TWO);
-    for (test.who = 0; test.who < 2; test.who++) {
-        touch(&test, test.who, 0);
-        pager_note_away(test.pager, &test.claims[test.who]);
-    }
+    open_with_some_away(&test, 2);
     test.instruction = 7; // a word in two pages
     touch(&test, 2, 0);
     touch(&test, 3, 0);

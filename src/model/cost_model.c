@@ -7,10 +7,9 @@ static const struct {
     const char *name;
     struct cost_model model;
 } by_name[] = {
-    {"measured", {.kind = COST_MEASURED}},
-    {"lru", {.kind = COST_MEASURED, .replacement = REPLACEMENT_LRU}},
-    {"liu06", {.kind = COST_LIU06}},
-    {"cliff", {.kind = COST_CLIFF}},
+#define MODEL(name, equations, how)                                            \
+    {name, {.kind = (equations), .replacement = (how)}},
+#include "base/models.def"
 };
 
 int cost_model_find(const char *name, struct cost_model *model)

@@ -63,8 +63,7 @@ struct cost_model {
 };
 
 /**
- * Find the equations of a name, for who is asked which to decide by: "measured"; "lru",
- * the same with REPLACEMENT_LRU; "liu06"; "cliff".
+ * Find the equations of a name of base/models.def, for who is asked which to decide by.
  * @param[out] model  nothing but its equations is set
  * @return 0 if there are none of that name
  */

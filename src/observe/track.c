@@ -42,6 +42,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/ensure.h"
 #include "base/vector.h"
 #include "mem/diff.h"
@@ -299,11 +300,6 @@ void track_forget(struct track *track, unsigned slot)
 }
 
 // ---- begin and end
-
-static size_t within(size_t n, size_t least, size_t most)
-{
-    return n < least ? least : n > most ? most : n;
-}
 
 void track_begin(struct track *track, const struct page_run *runs, size_t n,
                  size_t twins_max)

@@ -356,8 +356,7 @@ static void learn_from_result(struct scheme *scheme)
     struct measurement measured = {
         .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
 
-    if (measured.nodes != NULL &&
-        cost_model_is_corrected(&scheme->config.model)) {
+    if (measured.nodes != NULL) {
         remap_measure(scheme->history, plan->view.n_nodes, &measured);
         correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
                 scheme->learned);
@@ -369,7 +368,9 @@ static void undo(struct scheme *scheme)
 {
     scheme_say_verdict(scheme, "taken back");
     scheme_explain_result(scheme);
-    learn_from_result(scheme);
+    if (cost_model_is_corrected(&scheme->config.model)) {
+        learn_from_result(scheme);
+    }
     scheme->is_undoing = 1;
     scheme->is_tracked &= !scheme_is_tracking_old(scheme);
     scheme->stats.n_undone++;

@@ -173,17 +173,22 @@ class Recovery(Checkpoints):
             os.kill(pid, signal.SIGKILL)
         self.expect_goes_on(job, right)
 
+    def expect_from_the_beginning(self, job, right):
+        """@return the output"""
+        output = job.expect_success()
+        if ("nothing was saved yet: back to the beginning" not in output or
+                self.result(output) != right):
+            job.fail("another result", output)
+        self.expect_each_line_once(job, output)
+        return output
+
     def before_the_first_checkpoint_it_begins_anew(self):
         program = self.program("resumed", *TALK)
         right = self.right(program)
         job = self.start(3, program, *self.words(every=100000))
         job.await_line("iteration 20$|iteration 2[0-9]")
         self.kill_node(job, 1)
-        output = job.expect_success()
-        if ("nothing was saved yet: back to the beginning" not in output or
-                self.result(output) != right):
-            job.fail("another result", output)
-        self.expect_each_line_once(job, output)
+        self.expect_from_the_beginning(job, right)
 
     def checkpoints_of_an_earlier_run_are_not_gone_back_to(self):
         other = self.program("resumed", "-t", 3, "-i", 100000, "-p", 500)
@@ -531,11 +536,7 @@ class Recovery(Checkpoints):
         job.await_line("checkpoints go to")
         time.sleep(0.3)
         self.kill_node(job, 1)
-        output = job.expect_success()
-        if ("nothing was saved yet: back to the beginning" not in output or
-                self.result(output) != right):
-            job.fail("another result", output)
-        self.expect_each_line_once(job, output)
+        output = self.expect_from_the_beginning(job, right)
         if output.count("a node starts") != 3:
             job.fail("what nodes write first is not shown once", output)
 
