@@ -9,6 +9,7 @@ with another protocol, source of faults, way to distribute threads and budget of
 memory, drawn from the seed.
 """
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -83,19 +84,29 @@ class Members:
         jobs.wait_until(is_answered, jobs.DEADLINE_S)
         return result
 
-    def await_handler(self, job, pid):
+    @staticmethod
+    def has_handler(pid):
         """Of SIGTERM: other nodes may have it a little later than the root begins."""
-        def has_handler():
-            caught = re.search(rb"^SigCgt:\s*([0-9a-f]+)$",
-                               jobs.read_bytes(f"/proc/{pid}/status"), re.M)
-            return caught and int(caught[1], 16) >> signal.SIGTERM - 1 & 1
+        caught = re.search(rb"^SigCgt:\s*([0-9a-f]+)$",
+                           jobs.read_bytes(f"/proc/{pid}/status"), re.M)
+        return caught and int(caught[1], 16) >> signal.SIGTERM - 1 & 1
 
-        if not jobs.wait_until(has_handler):
+    def await_handler(self, job, pid):
+        if not jobs.wait_until(lambda: self.has_handler(pid)):
             job.fail("SIGTERM would end it", job.kill_all())
 
     def terminate(self, job, pid):
         self.await_handler(job, pid)
         os.kill(pid, signal.SIGTERM)
+
+    def terminate_if_it_lives(self, job, pid):
+        """For runs that may have ended: their own SIGTERM ends nobody else."""
+        if pid is not None and jobs.wait_until(
+                lambda: not jobs.is_running(pid) or self.has_handler(pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        elif pid is not None:
+            job.fail("SIGTERM would end it", job.kill_all())
 
     def expect(self, job, answer, code, text):
         if answer[0] != code or not re.search(text, answer[1]):
@@ -143,9 +154,7 @@ class Members:
                 match = re.search(r"node (\d+) has joined", text)
                 live |= {int(match.group(1))} if match else set()
             elif chance.random() < 0.3:
-                pid = job.node(node)
-                if pid is not None:
-                    os.kill(pid, signal.SIGTERM)
+                self.terminate_if_it_lives(job, job.node(node))
                 live.discard(node)
                 code, text = 0, ""
             else:

@@ -145,6 +145,10 @@ class Run:
         """Its processes: none may be left."""
         return self.bed.processes(host)
 
+    def memory_of(self, host):
+        """Its folders of shared memory: none may be left."""
+        return self.bed.inside(host, "ls", "/dev/shm")
+
     def expect_nothing_left(self, output="", but_hosts=()):
         start = time.monotonic()
         for host in self.bed.hosts:
@@ -152,12 +156,11 @@ class Run:
                 continue
             try:
                 lab.wait_until(lambda: not self.left_on(host), "", LEFTOVER_S)
-                lab.wait_until(
-                    lambda: not self.bed.inside(host, "ls", "/dev/shm"), "",
-                    LEFTOVER_S)
+                lab.wait_until(lambda: not self.memory_of(host), "",
+                               LEFTOVER_S)
             except TimeoutError:
                 self.fail(f"left on {host}: {self.left_on(host)} "
-                          f"{self.bed.inside(host, 'ls', '/dev/shm')}", output)
+                          f"{self.memory_of(host)}", output)
         expect_in_time(time.monotonic() - start, GONE_S, "nothing is left", output)
 
 
