@@ -214,7 +214,8 @@ int attendance_polls(struct attendance *attendance, uint64_t now_ns,
 void attendance_note_gap(struct attendance *attendance, uint64_t before_ns,
                          uint64_t after_ns)
 {
-    const uint64_t most_ns = attendance->spins ? LOST_NS : CROWDED_NS;
+    const uint64_t most_ns =
+        attendance->spins || attendance->is_alone ? LOST_NS : CROWDED_NS;
 
     if (after_ns - before_ns > most_ns) {
         atomic_store_explicit(&attendance->crowded_until_ns,

@@ -20,6 +20,7 @@ enum attendance_action {
 /** Of a node; all of its kernel threads use it, without a lock. */
 struct attendance {
     int spins; ///< there are processors for all; set before there are other threads
+    int is_alone; ///< and so there are, but no other nodes: set likewise
     _Atomic uint32_t polling;          ///< a state, and how many workers poll
     _Atomic uint64_t polled_ns;        ///< when a worker last polled
     _Atomic uint64_t polled_short_ns;  ///< the end of the last short polling

@@ -755,11 +755,38 @@ static void service_threads_leave_half_of_the_processors(void **unused)
     }
 }
 
+// Does a worker still poll after a gap between two polls?
+static int polls_after_gap(struct attendance attendance, uint64_t gap_ns)
+{
+    const uint64_t start_ns = SECOND_NS;
+    const uint64_t end_ns = start_ns + gap_ns;
+
+    attendance_note_gap(&attendance, start_ns, end_ns);
+    return attendance_polls(&attendance, end_ns,
+                            attendance_poll_until_ns(&attendance, end_ns));
+}
+
+// An interrupt, or what the host does with a virtual processor, takes 100 us; another
+// program that wants the processor has it for milliseconds.
+static void a_short_gap_ends_polling_only_where_processors_are_scarce(
+    void **unused)
+{
+    const struct attendance scarce = {0};
+    const struct attendance alone = {.is_alone = 1};
+
+    (void)unused;
+    assert_false(polls_after_gap(scarce, 100 * US_NS));
+    assert_true(polls_after_gap(alone, 100 * US_NS));
+    assert_false(polls_after_gap(alone, 2 * MS_NS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_message_is_attended_to_and_nobody_rings_in_vain),
         cmocka_unit_test(service_threads_leave_half_of_the_processors),
+        cmocka_unit_test(
+            a_short_gap_ends_polling_only_where_processors_are_scarce),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,10 +30,12 @@ int polling_all_idle(struct node *node)
 
 void polling_start(struct node *node)
 {
-    node->attendance.spins =
-        node->n_nodes > 1 &&
+    const int has_processors =
         capacity_n_beside(node, node->n_nodes) * node->n_workers <=
-            processor_count();
+        processor_count();
+
+    node->attendance.spins = has_processors && node->n_nodes > 1;
+    node->attendance.is_alone = has_processors && node->n_nodes < 2;
 }
 
 int polling_has_doorbell(struct node *node)
