@@ -178,6 +178,20 @@ static void who_writes_again_is_no_such_thing(void **state)
     assert_false(migration_is_on(world.engine, PAGE));
 }
 
+// The owner and one other node have it in turn; that misses more than what would be pushed to it.
+static void what_two_nodes_write_in_turn_is_no_such_thing(void **state)
+{
+    (void)state;
+    own();
+    for (int turn = 0; turn < 4; turn++) {
+        visit(2);
+        for (int version = 0; version < 4; version++) {
+            update_wrote(world.engine, PAGE, NULL, 0);
+        }
+    }
+    assert_false(migration_is_on(world.engine, PAGE));
+}
+
 // The owner has what was called before, and gives ownership to who has the last copy.
 static void other_copies_are_called_and_the_last_one_gets_the_page(void **state)
 {
@@ -446,6 +460,7 @@ int main(void)
         TEST(who_reads_and_writes_in_turn_is_found_out),
         TEST(who_only_reads_is_no_such_thing),
         TEST(who_writes_again_is_no_such_thing),
+        TEST(what_two_nodes_write_in_turn_is_no_such_thing),
         TEST(other_copies_are_called_and_the_last_one_gets_the_page),
         TEST(while_others_may_write_the_page_stays),
         TEST(an_answer_is_of_the_copy_that_was_called),

@@ -8,6 +8,9 @@
 //   perhaps  -> migrates   the same again
 //   migrates -> no         its owner is asked for it, and has not written it since it came; or
 //                          others read it together, or write it without asking
+//
+// Two nodes alone that use a page in turn are no such case: each always has a copy, so what has
+// changed goes with a push, or is asked for, in fewer messages than a page with its ownership.
 #include "protocol/migration.h"
 
 #include "protocol/choices.h"
@@ -15,17 +18,22 @@
 // So often, one after the other.
 #define ENOUGH 2u
 
+// So many nodes, beside the owner, have had the page.
+#define ENOUGH_OTHERS 2u
+
 int migration_is_on(const struct engine *engine, page_no page)
 {
     return page_use_of(page_of(engine, page))->migrations >= ENOUGH;
 }
 
-void migration_goes_on(struct engine *engine, page_no page_number)
+void migration_goes_on(struct engine *engine, page_no page_number,
+                       uint32_t n_others)
 {
     struct page *page = page_of(engine, page_number);
     struct page_use *use = page_use_of(page);
+    const unsigned most = n_others < ENOUGH_OTHERS ? ENOUGH - 1 : ENOUGH;
 
-    if (use->migrations < ENOUGH && copyset_is_empty(page)) {
+    if (use->migrations < most && copyset_is_empty(page)) {
         use->migrations++;
     }
     if (use->migrations == ENOUGH) {

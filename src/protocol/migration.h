@@ -15,8 +15,9 @@
 /** Has the page gone so of late that it will go on so? */
 int migration_is_on(const struct engine *engine, page_no page);
 
-/** A node that had asked for the page has written it, and is not the last who had. */
-void migration_goes_on(struct engine *engine, page_no page);
+/** A node that had asked for the page has written it, and is not the last who had.
+ * @param n_others  nodes but this one that have had the page */
+void migration_goes_on(struct engine *engine, page_no page, uint32_t n_others);
 
 /** Somebody has done something else. */
 void migration_breaks(struct engine *engine, page_no page);

@@ -303,7 +303,7 @@ static void note_migration(struct engine *engine, page_no page,
                            const struct page_readers *record, node_id node)
 {
     if (record->asker == node && record->writer != node) {
-        migration_goes_on(engine, page);
+        migration_goes_on(engine, page, record->n);
     } else if (record->asker != NODE_NONE
                    ? record->asker != node
                    : node != record->writer && node != engine->port->self) {

@@ -16,8 +16,7 @@ enum {
     MOST = 8,       // threads
     N_PAGES = 48,   // of a row
     N_WORDS = 512,
-    N_EARLY =
-        8, // a copy that came ahead goes after four pushes that nobody read
+    N_EARLY = 8, // copies that came ahead go after four unread pushes
     N_LAST = 8,
 };
 
