@@ -267,8 +267,8 @@ class RefusalTest(SimulateTest):
             profile["nodes"][1].update(of_nodes)
             profile["threads"][1].update(of_threads)
             self.refused(CONFIGURATION, words, "-", profile=profile)
-        self.refused(CONFIGURATION, "there are 257 nodes; allowed: 1 to 256", "-",
-                     profile=grid(257))
+        self.refused(CONFIGURATION, "there are 1025 nodes; allowed: 1 to 1024", "-",
+                     profile=grid(1025))
 
     def test_wrong_clusters_are_told_with_the_line(self):
         for words, line in (("load= is '1:2'; allowed: FROM:SHARE", "n0 load=1:2"),
