@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a node knows of one page, and what follows from it: who owns the page (its hint,
-// and, at its directory node, whether anybody does: H3 and I3 of fetch.c), who has copies
-// (the copyset, at its owner), what the program's view shows of it, which threads wait for
-// it.
+// and, at its directory node, whether anybody does: H3 and I3 of fetch.c), what the
+// program's view shows of it, which threads wait for it. Who has copies is in copyset.c.
 // Calls of the system are put together: neighbours whose memory goes back, or that have
 // come ahead and are to be mapped. Debug builds check what holds of a record at any time.
 #include "base/ensure.h"
@@ -11,7 +10,6 @@
 #include "pages/small_blocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 // ---- its owner
 
