@@ -40,6 +40,9 @@ bench-hosts: setup-bench setup-lab programs ## measure runs over several hosts
 bench-cliff: setup-bench programs ## measure what lack of memory costs
 	cmake --build --preset release --target bench-cliff
 
+bench-layers: setup-bench programs ## measure a network that no node's memory has room for
+	cmake --build --preset release --target bench-layers
+
 experiments: setup-experiments programs ## build, then run those of the papers, or go on
 	tools/experiments.py $(EXPERIMENTS)
 
@@ -100,7 +103,7 @@ setup-browser: ## install Chromium and npm, for tests of the live page and its c
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check check-all demo demo-long bench bench-hosts bench-cliff experiments debug asan tsan valgrind \
+.PHONY: help check check-all demo demo-long bench bench-hosts bench-cliff bench-layers experiments debug asan tsan valgrind \
         fuzz mutants release programs format lint docs install deb try-deb setup-build \
         setup-check setup-bench setup-experiments setup-fuzz setup-docs setup-deb setup-lab \
         setup-browser clean

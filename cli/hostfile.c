@@ -68,7 +68,7 @@ __attribute__((format(printf, 2, 3))) static tm_status refuse(
 
 static int read_slots(struct reading *reading, struct host *host)
 {
-    return reading_unsigned(reading, 1, WORKERS_MAX, &host->slots);
+    return reading_unsigned(reading, 1, TM_MAX_NODES, &host->slots);
 }
 
 static int read_workers(struct reading *reading, struct host *host)
@@ -374,7 +374,7 @@ static tm_status take_item(const struct place *place, char *item,
     if (colon != NULL) {
         *colon = '\0';
         nodes.text = colon + 1;
-        if (!reading_unsigned(&nodes, 1, WORKERS_MAX, &n_nodes)) {
+        if (!reading_unsigned(&nodes, 1, TM_MAX_NODES, &n_nodes)) {
             return refuse(place, "'%s:%s': nodes on a host are %s", item,
                           nodes.text, nodes.allowed);
         }

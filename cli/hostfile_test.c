@@ -173,7 +173,7 @@ static void what_a_nodelist_cannot_say_is_refused(void **state)
     expect_refusal("group main\nhost n1 ++cpus\n",
                    "hosts:2: '++cpus' has no value");
     expect_refusal("host n1 ++cpus 0\n",
-                   "hosts:1: slots= is '0'; allowed: 1 to 256");
+                   "hosts:1: slots= is '0'; allowed: 1 to 1024");
     expect_refusal("host n1 ++user me\n",
                    "hosts:1: '++user me' is not known; of a nodelist: group "
                    "NAME or host NAME, [++cpus N] [++speed S] [++shell ssh]");
@@ -194,7 +194,8 @@ static void a_refusal_names_file_line_and_what_is_allowed(void **state)
     expect_refusal("n1 n2\n",
                    "hosts:1: 'n2' is not known; a line is NAME [slots=N] "
                    "[workers=W] [speed=S] [memory=SIZE] [addr=IP]");
-    expect_refusal("n1 slots=0\n", "hosts:1: slots= is '0'; allowed: 1 to 256");
+    expect_refusal("n1 slots=0\n",
+                   "hosts:1: slots= is '0'; allowed: 1 to 1024");
     expect_refusal("n1\n\nn2 workers=2.5\n",
                    "hosts:3: workers= is '2.5'; allowed: 1 to 256");
     expect_refusal("n1 workers=\n",
@@ -312,24 +313,24 @@ static void a_list_has_a_number_of_nodes_for_each_host(void **state)
     expect_list_refusal("", "--hosts: '' is no name of a host");
     expect_list_refusal("a,,b", "--hosts: '' is no name of a host");
     expect_list_refusal("a,-oX", "--hosts: '-oX' is no name of a host");
-    expect_list_refusal("a:0", "--hosts: 'a:0': nodes on a host are 1 to 256");
-    expect_list_refusal("a:x", "--hosts: 'a:x': nodes on a host are 1 to 256");
-    expect_list_refusal("a:200,b:57", "--hosts: more than 256 nodes");
+    expect_list_refusal("a:0", "--hosts: 'a:0': nodes on a host are 1 to 1024");
+    expect_list_refusal("a:x", "--hosts: 'a:x': nodes on a host are 1 to 1024");
+    expect_list_refusal("a:1000,b:25", "--hosts: more than 1024 nodes");
 }
 
 static void too_many_nodes_are_refused(void **state)
 {
-    char text[257 * 2 + 1];
+    char text[(TM_MAX_NODES + 1) * 2 + 1];
     struct hosts hosts;
 
     (void)state;
-    for (int i = 0; i < 257; i++) {
+    for (unsigned i = 0; i <= TM_MAX_NODES; i++) {
         memcpy(&text[2 * i], "n\n", 3);
     }
-    expect_refusal(text, "hosts:257: more than 256 nodes");
-    text[256 * 2] = '\0';
+    expect_refusal(text, "hosts:1025: more than 1024 nodes");
+    text[TM_MAX_NODES * 2] = '\0';
     hosts = parsed(text);
-    assert_int_equal(hosts.n, 256);
+    assert_int_equal(hosts.n, TM_MAX_NODES);
     hosts_release(&hosts);
 }
 

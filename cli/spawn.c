@@ -256,8 +256,10 @@ int spawn_node(const struct spawn_request *request, struct spawned *spawned,
 {
     struct channels channels;
     pid_t launcher = getpid();
-    int error = channels_open(&channels);
+    int error;
 
+    descriptor_make_room(BOOT_DESCRIPTORS(request->n_nodes));
+    error = channels_open(&channels);
     *what = "make pipes";
     if (error != 0) {
         return error;

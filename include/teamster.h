@@ -63,7 +63,7 @@ extern "C" {
 #define TM_PAGE_SIZE 4096u
 
 /** The most nodes a cluster can have. */
-#define TM_MAX_NODES 256u
+#define TM_MAX_NODES 1024u
 
 #define TM_API __attribute__((visibility("default")))
 #define TM_CHECKED __attribute__((warn_unused_result))

@@ -87,7 +87,7 @@ static void without_variables_the_defaults_hold(void **state)
 static void each_variable_sets_its_field(void **state)
 {
     (void)state;
-    assert_int_equal(read_with("TEAMSTER_NODES", "256").nodes, 256);
+    assert_int_equal(read_with("TEAMSTER_NODES", "1024").nodes, 1024);
     assert_int_equal(read_with("TEAMSTER_WORKERS", "3").workers, 3);
     assert_int_equal(read_with("TEAMSTER_WORKERS", "auto").workers, 0);
     assert_string_equal(read_with("TEAMSTER_HOSTFILE", "a b").hostfile, "a b");
@@ -158,12 +158,12 @@ static void sizes_are_rounded_up_to_whole_pages(void **state)
 static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
 {
     (void)state;
-    expect_refusal("TEAMSTER_NODES", "257",
-                   "TEAMSTER_NODES (--nodes) is '257'; allowed: 1 to 256");
+    expect_refusal("TEAMSTER_NODES", "1025",
+                   "TEAMSTER_NODES (--nodes) is '1025'; allowed: 1 to 1024");
     expect_refusal("TEAMSTER_NODES", "-1",
-                   "TEAMSTER_NODES (--nodes) is '-1'; allowed: 1 to 256");
+                   "TEAMSTER_NODES (--nodes) is '-1'; allowed: 1 to 1024");
     expect_refusal("TEAMSTER_NODES", "0x2",
-                   "TEAMSTER_NODES (--nodes) is '0x2'; allowed: 1 to 256");
+                   "TEAMSTER_NODES (--nodes) is '0x2'; allowed: 1 to 1024");
     expect_refusal("TEAMSTER_WORKERS", "0",
                    "TEAMSTER_WORKERS (--workers) is '0'; allowed: auto, or 1 "
                    "to 256");

@@ -165,7 +165,7 @@ static void wrong_variables_are_refused(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     snprintf(fd, sizeof fd, "%d", ends[1]);
     expect_refusal(fd, "4", "4");
-    expect_refusal(fd, "0", "257");
+    expect_refusal(fd, "0", "1025");
     expect_refusal(fd, "0", "0");
     expect_refusal(fd, "", "4");
     expect_refusal(fd, "1x", "4");

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -67,11 +68,51 @@ static void each_node_is_a_member_of_its_own(void **state)
     }
 }
 
+static void what_is_sent_is_as_long_as_its_highest_node_needs(void **state)
+{
+    static const struct {
+        unsigned node;
+        size_t size;
+    } rows[] = {{0, 1},  {7, 1},    {8, 2},
+                {63, 8}, {255, 32}, {TM_MAX_NODES - 1, 128}};
+    struct node_set set = {{0}};
+    uint8_t bytes[NODE_SET_BYTES_MAX];
+
+    (void)state;
+    assert_int_equal(node_set_encode(&set, bytes), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t size;
+        struct node_set read;
+
+        node_set_add(&set, rows[i].node);
+        size = node_set_encode(&set, bytes);
+        assert_int_equal(size, rows[i].size);
+        read = node_set_decode(bytes, size);
+        assert_memory_equal(&read, &set, sizeof set);
+    }
+}
+
+static void any_bytes_are_a_set(void **state)
+{
+    uint8_t bytes[NODE_SET_BYTES_MAX + 9];
+    struct node_set set = node_set_decode(NULL, 0);
+
+    (void)state;
+    assert_true(node_set_is_empty(&set));
+    memset(bytes, 0xff, sizeof bytes);
+    set = node_set_decode(bytes, sizeof bytes);
+    for (unsigned node = 0; node < TM_MAX_NODES; node++) {
+        assert_true(node_set_has(&set, node));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_agree_with_an_array),
         cmocka_unit_test(each_node_is_a_member_of_its_own),
+        cmocka_unit_test(what_is_sent_is_as_long_as_its_highest_node_needs),
+        cmocka_unit_test(any_bytes_are_a_set),
     };
 
     seed_random();

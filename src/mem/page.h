@@ -4,7 +4,6 @@
 
 #include "base/status.h"
 #include "base/waiter.h"
-#include "mem/node_set.h"
 
 /** For qsort() of page numbers. */
 static inline int page_no_compare(const void *left, const void *right)
@@ -71,7 +70,7 @@ struct page {
     uint32_t fetch;     ///< number of the fetch that is under way
     uint32_t swap_slot; ///< pager: in the swap file, + 1; 0: none
     char *twin;         ///< or NULL
-    struct node_set *copyset;  ///< owner: nodes with copies; NULL: none
+    struct copyset *copyset;   ///< owner: nodes with copies; NULL: none
     struct waiter *waiters;    ///< threads that wait for it to come
     struct deferred *deferred; ///< messages that wait, in order
 };

@@ -258,12 +258,14 @@ static void visit_given(const struct visit *visit,
                         const struct message *message)
 {
     const struct message_page_given *given = &message->u.page_given;
+    struct wire_reader reader = wire_read_body(message);
 
+    (void)wire_get_nodes(&reader);
     tell(visit, (struct mention){.page = given->page,
                                  .n = 1,
                                  .version = given->version,
                                  .epoch = given->epoch,
-                                 .n_bytes = message->body_size,
+                                 .n_bytes = (uint32_t)(reader.end - reader.at),
                                  .who = NODE_NONE,
                                  .flags = MENTION_WITH_OWNERSHIP});
 }

@@ -47,7 +47,7 @@ static void change_at_random(unsigned seed)
     srand(seed);
     roster_init(&roster, 1 + (unsigned)rand() % 8);
     for (unsigned next = roster.n_ids; next < TM_MAX_NODES;) {
-        node_id node = (node_id)(1 + (unsigned)rand() % 255);
+        node_id node = (node_id)(1 + (unsigned)rand() % (TM_MAX_NODES - 1));
 
         epoch = roster.epoch;
         if (rand() % 2) {
@@ -104,8 +104,8 @@ static void a_roster_that_makes_no_sense_is_refused(void **state)
         {{2, 0, 0, 0, 2, 0}, 6},       // one without a number
         {{3, 0, 0, 0, 2, 0, 1, 0}, 8}, // in no order
         {{3, 0, 0, 0, 1, 0, 1, 0}, 8}, // one twice
-        {{1, 1, 0, 0}, 4},             // 257 numbers
-        {{0, 1, 0, 0, 0, 1}, 6},       // node 256
+        {{1, 4, 0, 0}, 4},             // 1025 numbers
+        {{0, 4, 0, 0, 0, 4}, 6},       // node 1024
     };
     struct roster roster;
 

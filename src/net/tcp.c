@@ -94,16 +94,13 @@ static struct tcp *new_tcp(const struct net_config *config)
     for (unsigned i = 0; i < N_GREETERS; i++) {
         tcp->greeters[i].fd = -1;
     }
-    for (unsigned i = 0; i < config->n_nodes; i++) {
-        tcp->channels[i].fd = -1;
-    }
     return tcp;
 }
 
 static void free_tcp(struct tcp *tcp)
 {
     tcp_stop_listening(tcp);
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         channel_clear(tcp, &tcp->channels[i]);
     }
     descriptor_close(tcp->epoll);
@@ -173,7 +170,7 @@ static unsigned flush_all(struct tcp *tcp)
 {
     unsigned n_left = 0;
 
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         struct channel *channel = &tcp->channels[i];
 
         if (channel->state == CHANNEL_UP || channel->state == CHANNEL_FENCED) {
@@ -186,7 +183,7 @@ static unsigned flush_all(struct tcp *tcp)
 
 void tcp_close(struct tcp *tcp, uint64_t deadline_ns)
 {
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         if (tcp->channels[i].state == CHANNEL_UP) {
             channel_send_control(tcp, &tcp->channels[i], KIND_BYE);
         }
@@ -199,13 +196,24 @@ void tcp_close(struct tcp *tcp, uint64_t deadline_ns)
 
 // ---- members ----
 
+// Of most nodes that there may be nothing is ever heard: their channels are memory that is
+// never touched.
+static struct channel *begun_channel(struct tcp *tcp, node_id node)
+{
+    ensure(node < tcp->n_nodes && node != tcp->self);
+    while (tcp->n_begun <= node) {
+        tcp->channels[tcp->n_begun++].fd = -1;
+    }
+    return &tcp->channels[node];
+}
+
 tm_status tcp_add(struct tcp *tcp, node_id node, const void *address,
                   size_t size, int comes)
 {
-    struct channel *channel = &tcp->channels[node];
+    struct channel *channel = begun_channel(tcp, node);
     struct tcp_place place = {.size = 0};
 
-    ensure(node < tcp->n_nodes && node != tcp->self && tcp->seals != NULL);
+    ensure(tcp->seals != NULL);
     if (!comes && tcp_place_decode(address, size, &place) != TM_OK) {
         return TM_EWIRE;
     }
@@ -229,9 +237,8 @@ tm_status tcp_add(struct tcp *tcp, node_id node, const void *address,
 
 void tcp_remove(struct tcp *tcp, node_id node)
 {
-    struct channel *channel = &tcp->channels[node];
+    struct channel *channel = begun_channel(tcp, node);
 
-    ensure(node < tcp->n_nodes && node != tcp->self);
     channel->since = tcp->epoch;
     if (channel->state == CHANNEL_UP && !channel->has_said_bye) { // L5
         channel_drop_queue(tcp, channel, 0);
@@ -261,7 +268,7 @@ static void check_time(struct tcp *tcp)
     tcp->time_ns += passed_ns < POLL_NS ? passed_ns : POLL_NS; // L6
     tcp->polled_ns = now_ns;
     greeters_check_time(tcp);
-    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_timed + tcp->n_heavy > 0;
+    for (unsigned i = 0; i < tcp->n_begun && tcp->n_timed + tcp->n_heavy > 0;
          i++) {
         struct channel *channel = &tcp->channels[i];
 
@@ -332,7 +339,7 @@ static void poll_events(struct tcp *tcp, int timeout_ms)
 
 static void tell_events(struct tcp *tcp)
 {
-    for (unsigned i = 0; i < tcp->n_nodes && tcp->n_events > 0; i++) {
+    for (unsigned i = 0; i < tcp->n_begun && tcp->n_events > 0; i++) {
         struct channel *channel = &tcp->channels[i];
 
         if (channel->has_event) {
@@ -368,7 +375,7 @@ int tcp_fd(const struct tcp *tcp)
 /** @return one that is lost; NULL: none */
 static const struct channel *find_lost(const struct tcp *tcp)
 {
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         if (tcp->channels[i].has_event) {
             return &tcp->channels[i];
         }
@@ -391,7 +398,7 @@ tm_status tcp_meet(struct tcp *tcp, char *why, size_t room)
                  channel_number(tcp, lost), lost->why);
         return TM_EPEER;
     }
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         if (tcp->channels[i].state == CHANNEL_UP) {
             channel_watch(tcp, &tcp->channels[i]);
         }

@@ -88,7 +88,8 @@ struct greeter {
 struct tcp {
     size_t size; ///< of all this
     node_id self;
-    unsigned n_nodes;
+    unsigned n_nodes; ///< that there may be
+    unsigned n_begun; ///< channels from 0 on that are more than zeros
     uint32_t epoch;
     unsigned timeout_s;
     int is_plain;

@@ -174,7 +174,7 @@ static struct channel *find_fullest(struct tcp *tcp)
 {
     struct channel *found = NULL;
 
-    for (unsigned i = 0; i < tcp->n_nodes; i++) {
+    for (unsigned i = 0; i < tcp->n_begun; i++) {
         struct channel *channel = &tcp->channels[i];
 
         if (is_connected(channel) &&

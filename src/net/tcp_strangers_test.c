@@ -16,13 +16,14 @@
 #include "base/clock.h"
 #include "harness/harness.h"
 #include "harness/tcp_harness.h"
+#include "os/descriptor.h"
 
 #define KIND_MESSAGE 1u
 #define KIND_CONFIRM 2u
 #define FRAME_ROOM 200u
 
 /** More than there are places for, by a hundred. */
-#define N_STRANGERS 450u
+#define N_STRANGERS (TM_MAX_NODES + 194u)
 
 /** Node 2 is ends[1] here: the lower connects to the higher. */
 static struct end ends[ENDS_MAX];
@@ -541,5 +542,6 @@ int main(void)
         STRANGER_TEST(an_older_epoch_than_the_last_change_is_fenced),
     };
 
+    descriptor_make_room(4 * TM_MAX_NODES);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void descriptor_close(int fd)
@@ -20,6 +21,17 @@ void descriptor_drop(int *fd)
 {
     descriptor_close(*fd);
     *fd = -1;
+}
+
+void descriptor_make_room(unsigned n)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < n) {
+        limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE,
+                        &limit); // what is missing is told by who misses it
+    }
 }
 
 int descriptor_open_null(void)

@@ -9,6 +9,10 @@ void descriptor_close(int fd);
 /** The same, and set it to -1. */
 void descriptor_drop(int *fd);
 
+/** Raise the limit of this process to n descriptors, or to the highest that is allowed. It is
+ * inherited. Context: any kernel thread. */
+void descriptor_make_room(unsigned n);
+
 /** Open a file that is empty to whoever reads it, for reading and writing: /dev/null, or, in a
  * container that has none, a file in memory. Closed by execve().
  * @return -1 with errno set. Context: any kernel thread. */

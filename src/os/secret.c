@@ -17,7 +17,8 @@ void *secret_new(size_t size)
         munmap(secret, size);
         return NULL;
     }
-    (void)mlock(secret, size); // a limit of 0 is no reason not to run
+    // A limit of 0 is no reason not to run. What is not touched takes no memory.
+    (void)mlock2(secret, size, MLOCK_ONFAULT);
     return secret;
 }
 

@@ -183,7 +183,7 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_fetch:
         return message->u.fetch.count >= 1 &&
                message->u.fetch.count <= FETCH_GROUP_MAX &&
-               message->u.fetch.hops < HOPS_MAX &&
+               message->u.fetch.hops < hops_max(engine) &&
                roster_has(&engine->port->roster, message->u.fetch.requester) &&
                names_good_run(engine, &message->u.fetch) &&
                (message->u.fetch.count == 1 ||
@@ -205,9 +205,7 @@ static int names_good_pages(const struct engine *engine,
     case MESSAGE_atomic:
         return !engine_needs_lock(engine, message->u.atomic.page);
     case MESSAGE_page_given:
-        return have_owners(engine, message->u.page_given.page, 1) &&
-               has_contents(engine, message->u.page_given.page,
-                            message->body_size);
+        return have_owners(engine, message->u.page_given.page, 1);
     default:
         return 1; // bodies are checked where they are read
     }
@@ -286,7 +284,7 @@ struct engine *engine_new(const struct port *port, struct space *space,
     engine->last = &engine->last_found;
     engine->deliver = dispatch;
     tokens_init(&engine->tokens);
-    pool_init(&engine->copysets, sizeof(struct node_set));
+    copysets_init(engine);
     pinning_open(engine);
     if (bases_open(engine) != TM_OK || blocks_open(engine) != TM_OK) {
         engine_free(engine);
@@ -319,7 +317,7 @@ void engine_free(struct engine *engine)
     for (unsigned i = 0; i < TM_MAX_NODES; i++) {
         free(engine->owner_updates[i].at);
     }
-    pool_release(&engine->copysets);
+    copysets_release(engine);
     pinning_close(engine);
     page_batch_close(engine);
     deferred_drop(&engine->parked);

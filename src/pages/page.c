@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a node knows of one page, and what follows from it: who owns the page (its hint,
-// and, at its directory node, whether anybody does: H3 and I3 of fetch.c), who has copies
-// (the copyset, at its owner), what the program's view shows of it, which threads wait for
-// it.
+// and, at its directory node, whether anybody does: H3 and I3 of fetch.c), what the
+// program's view shows of it, which threads wait for it. Who has copies is in copyset.c.
 // Calls of the system are put together: neighbours whose memory goes back, or that have
 // come ahead and are to be mapped. Debug builds check what holds of a record at any time.
 #include "base/ensure.h"
@@ -11,7 +10,6 @@
 #include "pages/small_blocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 // ---- its owner
 
@@ -44,61 +42,6 @@ int fetch_has_lost_owner(const struct engine *engine, page_no page)
            page_of(engine, page)->epoch != 0;
 }
 
-// ---- its copies
-
-void copyset_add(struct engine *engine, struct page *page, node_id node)
-{
-    if (page->copyset == NULL) {
-        page->copyset = pool_take(&engine->copysets);
-    }
-    node_set_add(page->copyset, node);
-}
-
-void copyset_add_others(struct engine *engine, struct page *page,
-                        const struct node_set *nodes)
-{
-    for (int node = node_set_next(nodes, 0); node >= 0;
-         node = node_set_next(nodes, (unsigned)node + 1)) {
-        if (node != engine->port->self &&
-            roster_has(&engine->port->roster, (node_id)node)) {
-            copyset_add(engine, page, (node_id)node);
-        }
-    }
-}
-
-void copyset_clear(struct engine *engine, struct page *page)
-{
-    if (page->copyset != NULL) {
-        pool_give(&engine->copysets, page->copyset);
-        page->copyset = NULL;
-    }
-}
-
-void copyset_remove(struct engine *engine, struct page *page, node_id node)
-{
-    if (page->copyset == NULL) {
-        return;
-    }
-    node_set_remove(page->copyset, node);
-    if (node_set_is_empty(page->copyset)) {
-        copyset_clear(engine, page);
-    }
-}
-
-int copyset_is_empty(const struct page *page)
-{
-    return page->copyset == NULL;
-}
-
-int copyset_is_only(const struct page *page, node_id node)
-{
-    struct node_set only = {{0}};
-
-    node_set_add(&only, node);
-    return page->copyset != NULL &&
-           memcmp(page->copyset, &only, sizeof only) == 0;
-}
-
 // ---- what is seen of it
 
 struct page_view engine_view_page(const struct engine *engine,
@@ -112,9 +55,9 @@ struct page_view engine_view_page(const struct engine *engine,
         .is_owner = page->is_owner,
         .is_stale = page->stale,
     };
-    int node = page->copyset == NULL ? -1 : node_set_next(page->copyset, 0);
 
-    for (; node >= 0; node = node_set_next(page->copyset, (unsigned)node + 1)) {
+    for (int node = copyset_next(page, 0); node >= 0;
+         node = copyset_next(page, (unsigned)node + 1)) {
         view.n_copies++;
     }
     return view;
@@ -256,7 +199,7 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     const struct page *page = page_of(engine, page_number);
 
     if (page->state == PAGE_BOUND) {
-        return !page->is_owner && page->copyset == NULL && !page->fetching &&
+        return !page->is_owner && copyset_is_empty(page) && !page->fetching &&
                (page->access != ACCESS_WRITE || page->twin != NULL);
     }
     if (page->state == PAGE_DIRTY ? page->twin == NULL || !page->listed
@@ -264,7 +207,7 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
         return 0;
     }
     if (page->state == PAGE_EXCLUSIVE &&
-        (!page->is_owner || page->copyset != NULL)) {
+        (!page->is_owner || !copyset_is_empty(page))) {
         return 0; // E3
     }
     if (page->state == PAGE_ABSENT &&
@@ -280,8 +223,8 @@ int engine_page_is_valid(const struct engine *engine, page_no page_number)
     if (page->mapped > page->access) {
         return 0; // while uses are tracked; else it is 0
     }
-    if (page->copyset != NULL &&
-        (!page->is_owner || node_set_has(page->copyset, engine->port->self))) {
+    if (!copyset_is_empty(page) &&
+        (!page->is_owner || copyset_has(page, engine->port->self))) {
         return 0;
     }
     if (page->is_owner && page->hint != engine->port->self + 1) {

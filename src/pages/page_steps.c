@@ -74,9 +74,7 @@ static struct step_record record_of(const struct page *page)
     struct step_record record;
 
     memset(&record, 0, sizeof record);
-    if (page->copyset != NULL) {
-        record.copyset = *page->copyset;
-    }
+    record.copyset = copyset_of(page);
     record.epoch = page->epoch;
     record.version = page->version;
     record.base = page->base;

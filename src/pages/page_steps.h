@@ -2,6 +2,7 @@
 #ifndef PAGES_PAGE_STEPS_H
 #define PAGES_PAGE_STEPS_H
 
+#include "mem/node_set.h"
 #include "mem/page.h"
 #include "net/message.h"
 

@@ -28,8 +28,8 @@
 
 #define FETCH_GROUP_MAX 64u
 
-/** No request is forwarded so often: H2. */
-#define HOPS_MAX (4u * TM_MAX_NODES)
+/** Copysets come in so many sizes. */
+#define COPYSET_KINDS 4u
 
 // So often an exclusive page moves from nodes that are short of memory and have no use
 // for it. (Two of them that are wrong about that must not send it to and fro for ever.)
@@ -126,7 +126,7 @@ struct engine {
         last_holders; ///< root only: of pages that were of slabs, by page
     struct small_blocks *small;
 
-    struct pool copysets; ///< struct node_set
+    struct pool copysets[COPYSET_KINDS]; ///< copyset.c
     /** Of the protocols that have them: protocol/updates.h. */
     struct updates *updates;
     struct bindings *bindings; ///< protocol/bound.h
@@ -192,6 +192,14 @@ static inline node_id directory_of(const struct engine *engine, page_no page)
     return roster_pick(&engine->port->roster, page / SPACE_BLOCK);
 }
 
+/** No request is forwarded so often: H2. Four times for each node, 1024 times among few. */
+static inline unsigned hops_max(const struct engine *engine)
+{
+    const unsigned n = 4 * engine->port->roster.n_live;
+
+    return n > 1024 ? n : 1024;
+}
+
 // ---- protocols.c
 /** Of the extent that a page is in, or else the default. */
 const struct protocol *protocol_of(const struct engine *engine, page_no page);
@@ -224,15 +232,6 @@ int fetch_is_untouched(const struct engine *engine, page_no page);
 /** Should this node be able to say who owns the page, and is not? H3 excludes it. */
 int fetch_has_lost_owner(const struct engine *engine, page_no page);
 void hint_set(struct page *page, node_id owner, uint32_t epoch);
-/** Add a page to / take it off the copyset. */
-void copyset_add(struct engine *engine, struct page *page, node_id node);
-/** Add those of a set that are there and are not this node. */
-void copyset_add_others(struct engine *engine, struct page *page,
-                        const struct node_set *nodes);
-void copyset_remove(struct engine *engine, struct page *page, node_id node);
-void copyset_clear(struct engine *engine, struct page *page);
-int copyset_is_empty(const struct page *page);
-int copyset_is_only(const struct page *page, node_id node);
 /** The contents of a message: of a page's bytes those that are its own. */
 void page_put_bytes(const struct engine *engine, page_no page,
                     const char *bytes, struct message *message);
@@ -263,6 +262,25 @@ struct waiter *engine_answered(struct engine *engine, enum message_type answer,
 /** A part of a message is left out: it contradicts what is known. Counts it, and logs
  * the first ones. */
 void engine_refuse_part(struct engine *engine, page_no page, const char *what);
+
+// ---- copyset.c
+void copysets_init(struct engine *engine);
+void copysets_release(struct engine *engine);
+/** Add a node to / take it off the copyset of a page. */
+void copyset_add(struct engine *engine, struct page *page, node_id node);
+/** Add those of a set that are there and are not this node. */
+void copyset_add_others(struct engine *engine, struct page *page,
+                        const struct node_set *nodes);
+void copyset_remove(struct engine *engine, struct page *page, node_id node);
+void copyset_clear(struct engine *engine, struct page *page);
+int copyset_is_empty(const struct page *page);
+/** Any node number may be asked for. */
+int copyset_has(const struct page *page, node_id node);
+int copyset_is_only(const struct page *page, node_id node);
+/** @return the first node of it that is `from` or above, -1 if none */
+int copyset_next(const struct page *page, unsigned from);
+/** All of it, as a set that has room for every node. */
+struct node_set copyset_of(const struct page *page);
 
 // ---- extents.c
 /** Has this node given away pages of the page's block, with their ownership, that it

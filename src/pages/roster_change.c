@@ -27,6 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** Of page_given. */
+#define GIVEN_BODY_MAX (WIRE_SIZE_nodes + NODE_SET_BYTES_MAX + TM_PAGE_SIZE)
+
 // ---- standing still
 
 void engine_freeze(struct engine *engine, int is_frozen)
@@ -67,9 +70,7 @@ int engine_is_still(struct engine *engine)
 
 static void forget_node(struct engine *engine, struct page *page, node_id gone)
 {
-    if (page->copyset != NULL) {
-        copyset_remove(engine, page, gone);
-    }
+    copyset_remove(engine, page, gone);
     if (!page->is_owner && page->hint == gone + 1) {
         page->hint = 0; // K3; the epoch stays
     }
@@ -129,10 +130,26 @@ static void tell_directories(struct engine *engine)
 // Who has a copy already, as far as is known; else who will be asked for it.
 static node_id heir_of(const struct engine *engine, page_no page)
 {
-    const struct node_set *copyset = page_of(engine, page)->copyset;
+    const int node = copyset_next(page_of(engine, page), 0);
 
-    return copyset != NULL ? (node_id)node_set_next(copyset, 0)
-                           : directory_of(engine, page);
+    return node >= 0 ? (node_id)node : directory_of(engine, page);
+}
+
+// @param[out] body  [GIVEN_BODY_MAX] @return its bytes
+static uint32_t put_given(const struct engine *engine, page_no page,
+                          uint8_t *body)
+{
+    const struct node_set copies = copyset_of(page_of(engine, page));
+    struct wire_writer writer = {body, body + GIVEN_BODY_MAX, 0};
+    uint8_t set[NODE_SET_BYTES_MAX];
+    struct message contents;
+
+    page_put_bytes(engine, page, space_bytes(engine->space, page), &contents);
+    wire_put_nodes(
+        &writer,
+        &(struct wire_nodes){{set, (uint16_t)node_set_encode(&copies, set)}});
+    wire_put_bytes(&writer, contents.body, contents.body_size);
+    return (uint32_t)(writer.at - body);
 }
 
 static void give(struct engine *engine, page_no page_number)
@@ -140,6 +157,7 @@ static void give(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
     node_id heir = heir_of(engine, page_number);
     struct message message = {.type = MESSAGE_page_given};
+    uint8_t body[GIVEN_BODY_MAX];
 
     if (page->access != ACCESS_NONE) {
         space_set_access(engine->space, page_number, 1, ACCESS_NONE);
@@ -154,14 +172,8 @@ static void give(struct engine *engine, page_no page_number)
         .version = page->version,
         .epoch = page->epoch,
     };
-    if (page->copyset != NULL) {
-        message.u.page_given.copies0 = page->copyset->words[0];
-        message.u.page_given.copies1 = page->copyset->words[1];
-        message.u.page_given.copies2 = page->copyset->words[2];
-        message.u.page_given.copies3 = page->copyset->words[3];
-    }
-    page_put_bytes(engine, page_number, space_bytes(engine->space, page_number),
-                   &message);
+    message.body = body;
+    message.body_size = put_given(engine, page_number, body);
     port_send(engine->port, heir, &message);
     engine->stats.pages_served++;
     page->state = PAGE_ABSENT;
@@ -236,15 +248,19 @@ static tm_status receive_given(struct engine *engine, node_id from,
                                const struct message *message)
 {
     const struct message_page_given *given = &message->u.page_given;
-    const struct node_set copies = {
-        {given->copies0, given->copies1, given->copies2, given->copies3}};
     struct page *page = page_of(engine, given->page);
+    struct wire_reader reader = wire_read_body(message);
+    const struct wire_bytes set = wire_get_nodes(&reader).set;
+    const struct node_set copies = node_set_decode(set.at, set.size);
+    const void *bytes =
+        wire_get_bytes(&reader, space_part(engine->space, given->page).size);
 
-    if (!engine->is_frozen || page->is_owner || page->fetching) {
+    if (bytes == NULL || wire_has_more(&reader) || !engine->is_frozen ||
+        page->is_owner || page->fetching) {
         return TM_EWIRE;
     }
     if (page->state == PAGE_ABSENT) {
-        space_fill(engine->space, given->page, 1, message->body);
+        space_fill(engine->space, given->page, 1, bytes);
         page->state = PAGE_CLEAN;
         memset(page->own, 0, sizeof page->own);
         engine->stats.pages_fetched++;

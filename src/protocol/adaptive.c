@@ -66,8 +66,7 @@ static int is_to_subscribe(struct engine *engine, page_no page_number,
         sharing_rule_of(engine, page_number)->subscribes;
 
     if (race_of(engine) != NULL || subscribes == SUBSCRIBES_ALL ||
-        (page->copyset != NULL &&
-         node_set_has(page->copyset, request->requester))) {
+        copyset_has(page, request->requester)) {
         return 1;
     }
     if (subscribes == SUBSCRIBES_NOBODY) {

@@ -166,7 +166,7 @@ static int makes_sense(const struct engine *engine,
     return page < engine->space->n_pages && atomic->offset % 8 == 0 &&
            (extent_find(engine, page) == NULL ||
             protocol_of(engine, page)->updates != NULL) &&
-           atomic->offset < TM_PAGE_SIZE && atomic->hops < HOPS_MAX &&
+           atomic->offset < TM_PAGE_SIZE && atomic->hops < hops_max(engine) &&
            !fetch_has_lost_owner(engine, page) &&
            roster_has(&engine->port->roster, atomic->requester);
 }

@@ -178,11 +178,8 @@ int flight_push(struct engine *engine, struct flight *flight, node_id except,
     struct page *page = page_of(engine, item->page);
     int n = 0;
 
-    if (page->copyset == NULL) {
-        return 0;
-    }
-    for (int node = node_set_next(page->copyset, 0); node >= 0;
-         node = node_set_next(page->copyset, (unsigned)node + 1)) {
+    for (int node = copyset_next(page, 0); node >= 0;
+         node = copyset_next(page, (unsigned)node + 1)) {
         if (node != except) {
             flight_add(engine, flight, (node_id)node, ITEM_PUSH, item);
             n++;

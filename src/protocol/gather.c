@@ -187,12 +187,11 @@ void gather_ask(struct engine *engine, page_no page, int is_write)
 
 static void tell_at_home(struct engine *engine, struct kept_page *record)
 {
-    for (int node = node_set_next(&record->waiting, 0); node >= 0;
-         node = node_set_next(&record->waiting, (unsigned)node + 1)) {
-        kept_send_home(engine, record->page, (node_id)node, 1,
-                       kept_has(record, (node_id)node));
+    for (unsigned i = 0; i < record->n_waiting; i++) {
+        kept_send_home(engine, record->page, record->waiting[i], 1,
+                       kept_has(record, record->waiting[i]));
     }
-    record->waiting = (struct node_set){{0}};
+    record->n_waiting = 0;
 }
 
 // ---- diffs have come
@@ -361,12 +360,12 @@ static tm_status receive_home_ask(struct engine *engine, node_id from,
         return TM_EWIRE;
     }
     if (record->n_asked > 0) {
-        node_set_add(&record->waiting, from);
+        kept_await(record, from);
     } else if (!gather_lacks(engine, record)) {
-        node_set_add(&record->waiting, from);
+        kept_await(record, from);
         tell_at_home(engine, record);
     } else if (!paging_parks(engine, from, message)) {
-        node_set_add(&record->waiting, from);
+        kept_await(record, from);
         gather_begin(engine, page);
     }
     return TM_OK;

@@ -100,6 +100,20 @@ void kept_set(struct kept_page *record, node_id writer, uint64_t stamp)
     }
 }
 
+// ---- who waits
+
+void kept_await(struct kept_page *record, node_id node)
+{
+    for (unsigned i = 0; i < record->n_waiting; i++) {
+        if (record->waiting[i] == node) {
+            return;
+        }
+    }
+    vector_reserve(record->waiting, record->waiting_room,
+                   record->n_waiting + 1);
+    record->waiting[record->n_waiting++] = node;
+}
+
 // ---- diffs
 
 static struct kept_diff *copy_of(node_id writer, uint64_t stamp,
@@ -272,6 +286,7 @@ static void free_record(struct kept_page *record)
     free_list(&record->others);
     free_list(&record->come);
     free(record->parts);
+    free(record->waiting);
     free(record);
 }
 

@@ -44,7 +44,9 @@ struct kept_page {
     uint8_t was_asked;     ///< one has been, for the diffs of all
     uint8_t is_lost;       ///< one of them has dropped what was asked for
     uint8_t is_going_home; ///< the owner has been asked to take all diffs
-    struct node_set waiting; ///< the owner's: nodes that have asked so
+    node_id *waiting; ///< the owner's: [n_waiting] nodes that have asked so
+    unsigned n_waiting;
+    unsigned waiting_room;
 };
 
 /** @return NULL: no other node has had the page */
@@ -60,6 +62,9 @@ uint64_t kept_has(const struct kept_page *record, node_id writer);
 uint64_t kept_has_or_gets(const struct kept_page *record, node_id writer);
 /** They are, up to that one, or a later one. */
 void kept_set(struct kept_page *record, node_id writer, uint64_t stamp);
+
+/** The node has asked to be told when the page has come home. */
+void kept_await(struct kept_page *record, node_id node);
 
 /** @return the stamp of the latest that this node keeps; 0: it keeps none */
 uint64_t kept_newest(const struct kept_page *record);

@@ -10,11 +10,13 @@
 
 #include "base/vector.h"
 
-_Static_assert(TM_MAX_NODES < 512, "a writer fits into nine bits");
+#define WRITER_BITS 11u
+
+_Static_assert(TM_MAX_NODES < 1u << WRITER_BITS, "a writer fits in");
 
 static uint64_t key_of(page_no page, unsigned writer)
 {
-    return page << 9 | writer;
+    return page << WRITER_BITS | writer;
 }
 
 const struct notice *notice_list_find(const struct notice_list *list,

@@ -220,7 +220,7 @@ static int has_good_copy(const struct engine *engine, page_no page_number,
     if (readers_have_copies(engine, page_number)) {
         return readers_have_only(engine, page_number, node); // A3
     }
-    return page->copyset != NULL && node_set_has(page->copyset, node);
+    return copyset_has(page, node);
 }
 
 // Nothing is under way for the page that is of this owner's doing, and that node has

@@ -224,7 +224,7 @@ static void clocks_that_make_no_sense_are_refused(void **state)
     bytes[8] = 0; // releases of node 1
     assert_int_equal(receive_clock(bytes, size, 0), TM_EWIRE);
     bytes[8] = 2;
-    bytes[13] = 1; // node 259
+    bytes[13] = 4; // node 1027
     assert_int_equal(receive_clock(bytes, size, 0), TM_EWIRE);
 }
 

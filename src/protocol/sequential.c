@@ -60,8 +60,7 @@ static void transfer(struct engine *engine, page_no page_number,
 {
     struct page *page = page_of(engine, page_number);
 
-    has_copy = has_copy && page->copyset != NULL &&
-               node_set_has(page->copyset, requester);
+    has_copy = has_copy && copyset_has(page, requester);
 
     if (requester == engine->port->self) {
         page->state = PAGE_EXCLUSIVE;
@@ -86,11 +85,8 @@ static unsigned invalidate_others(struct engine *engine, page_no page_number,
     };
     unsigned n = 0;
 
-    if (page->copyset == NULL) {
-        return 0;
-    }
-    for (int node = node_set_next(page->copyset, 0); node >= 0;
-         node = node_set_next(page->copyset, (unsigned)node + 1)) {
+    for (int node = copyset_next(page, 0); node >= 0;
+         node = copyset_next(page, (unsigned)node + 1)) {
         if (node != requester) {
             steps_sent(engine, page_number, STEP_SENT_INVALIDATE,
                        (node_id)node);
@@ -186,8 +182,7 @@ static tm_status receive_ack(struct engine *engine, node_id from,
     struct page *page = page_of(engine, page_number);
     struct deferred *first = page->deferred;
 
-    if (!page->busy || !page->is_owner || page->copyset == NULL ||
-        !node_set_has(page->copyset, from) ||
+    if (!page->busy || !page->is_owner || !copyset_has(page, from) ||
         from == first->message.u.fetch.requester) {
         return TM_EWIRE; // nobody asked
     }

@@ -28,7 +28,8 @@
 // A copy that is used is unmapped again after 1, 2, 4, ... pushes: 2 to the power of this at most.
 #define PROBE_STEPS_MAX 6u
 
-#define HANDED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed)
+#define HANDED_ITEM                                                            \
+    ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_handed + NODE_SET_BYTES_MAX)
 #define APPLIED_ITEM ((size_t)WIRE_SIZE_ack_item + WIRE_SIZE_applied)
 
 void update_wrote(struct engine *engine, page_no page, const void *diff,
@@ -105,27 +106,25 @@ static void hand_over(struct engine *engine, struct wire_writer *writer,
                       page_no page_number, node_id to, enum handing handing)
 {
     struct page *page = page_of(engine, page_number);
-    struct node_set copies = {0};
+    struct node_set copies;
+    uint8_t bytes[NODE_SET_BYTES_MAX];
 
     copyset_remove(engine, page, to);
     readers_end(engine, page_number, to);
-    if (page->copyset != NULL) {
-        copies = *page->copyset;
-    }
+    copies = copyset_of(page);
     if (handing == HAND_AND_KEEP) {
         node_set_add(&copies, engine->port->self);
     }
     page->epoch++;
     wire_put_ack_item(writer, &(struct wire_ack_item){page_number, ACK_HANDED});
-    wire_put_handed(writer, &(struct wire_handed){
-                                .version = page->version,
-                                .epoch = page->epoch,
-                                .moves = page->moves,
-                                .copies0 = copies.words[0],
-                                .copies1 = copies.words[1],
-                                .copies2 = copies.words[2],
-                                .copies3 = copies.words[3],
-                            });
+    wire_put_handed(
+        writer,
+        &(struct wire_handed){
+            .version = page->version,
+            .epoch = page->epoch,
+            .moves = page->moves,
+            .copies = {bytes, (uint16_t)node_set_encode(&copies, bytes)},
+        });
     copyset_clear(engine, page);
     page->is_owner = 0;
     page->hint = (uint16_t)(to + 1);
@@ -374,8 +373,8 @@ static void take(struct engine *engine, page_no page_number, node_id from,
                  const struct wire_handed *handed)
 {
     struct page *page = page_of(engine, page_number);
-    const struct node_set copyset = {
-        {handed->copies0, handed->copies1, handed->copies2, handed->copies3}};
+    const struct node_set copies =
+        node_set_decode(handed->copies.at, handed->copies.size);
 
     if (page->is_owner || page->state == PAGE_ABSENT) {
         engine_refuse_part(engine, page_number,
@@ -390,7 +389,7 @@ static void take(struct engine *engine, page_no page_number, node_id from,
     page_use_of(page)->has_written = 1;
     page_use_of(page)->is_left = 0; // it was to be a copy that stays
     migration_begins(engine, page_number);
-    copyset_add_others(engine, page, &copyset);
+    copyset_add_others(engine, page, &copies);
     engine->stats.pages_moved_in++;
     owner_updates_announce(engine, page_number, from);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/descriptor.h"
 #include "os/kthread.h"
 #include "runtime/liveness.h"
 #include "runtime/node.h"
@@ -88,6 +89,7 @@ void connect_to_all(struct node *node, const struct boot_roster *roster)
     char why[256] = "";
     tm_status status;
 
+    descriptor_make_room(BOOT_DESCRIPTORS(node->n_nodes));
     for (unsigned i = 0; i < node->n_nodes; i++) {
         places[i] = (struct net_place){
             .address = roster->cards[i].address,

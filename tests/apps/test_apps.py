@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import itertools
 import math
+import operator
 import os
 import re
 import signal
@@ -125,7 +126,8 @@ def fault_sources():
 
 
 # Those of more work than the others, which have 250.
-SIZES = {"matmul": "130", "nbody": "130", "motion": "90", "vq": "80"}
+SIZES = {"matmul": "130", "nbody": "130", "motion": "90", "vq": "80",
+         "layers": "64"}
 
 # What each run of an application has, so that it is small. Half of the variants
 # are run of these.
@@ -141,6 +143,7 @@ EXTRAS = {
     "nbody": ([], ["--uneven", "1"]),
     "motion": ([],),
     "vq": (["--residual", "5"],),
+    "layers": ([], ["--uneven", "1"], ["--effort", "3"]),
 }
 
 
@@ -331,10 +334,57 @@ def nbody(size, n_iterations):
             *(value for speed in speeds for value in speed)]
 
 
+def drawn_values(seed, n):
+    """Whole numbers of 8 bits."""
+    values = []
+    for i in range(n):
+        bits = ((seed + 1) * 0x9e3779b97f4a7c15 +
+                (i + 1) * 0xc2b2ae3d27d4eb4f) & MASK
+        bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9 & MASK
+        bits = (bits ^ bits >> 32) * 0x94d049bb133111eb & MASK
+        values.append((bits >> 40 & 255) - 128)
+    return values
+
+
+def drawn_weights(layer, row, n):
+    state = (layer << 32 | row) * 0x9e3779b97f4a7c15 & MASK
+    weights = []
+    for _ in range(n):
+        state = (state * 6364136223846793005 + 1442695040888963407) & MASK
+        weights.append((state >> 56) - 128)
+    return weights
+
+
+def layer_output(weights, values):
+    total = sum(map(operator.mul, weights, values))
+    total *= int(2**20 * 1.25 / (74.0 * math.sqrt(len(values))))
+    size = abs(total) >> 20
+    return max(-127, min(127, size if total > 0 else -size))
+
+
+def layers(size, n_iterations):
+    """The sum over all tokens, of each output of each of 32 layers."""
+    widths = [(size * (4, 4, 16, 4, 2, 8, 4, 12)[i % 8] + 3) // 4
+              for i in range(33)]
+    weights = [[drawn_weights(i, row, widths[i])
+                for row in range(widths[i + 1])] for i in range(32)]
+    values = [drawn_values(0, widths[0]),
+              *(drawn_values(MASK - i, widths[i + 1]) for i in range(32))]
+    sums = [[0] * width for width in widths[1:]]
+    for k in range(1, n_iterations + 1):
+        values = [drawn_values(k, widths[0]),
+                  *([layer_output(row, values[i]) for row in weights[i]]
+                    for i in range(32))]
+        sums = [list(map(operator.add, *both))
+                for both in zip(sums, values[1:])]
+    return [float(total) for layer in sums for total in layer]
+
+
 def sequential_is_the_formula(build, options):
     """The sequential version computes what the textbook says."""
     formula = {"jacobi": jacobi, "sor": sor, "matmul": matmul,
-               "gauss": gauss, "nbody": nbody, "motion": pictures.motion,
+               "gauss": gauss, "nbody": nbody, "layers": layers,
+               "motion": pictures.motion,
                "vq": pictures.vq}[options.app]
     sizes = {"motion": ((1, 1), (2, 3), (9, 3), (24, 2), (37, 2)),
              "vq": ((16, 5), (20, 9), (32, 6))}.get(

@@ -28,6 +28,7 @@ APPS = {
     "nbody": ("--size", 96, "--iterations", 3),
     "motion": ("--size", 64, "--range", 2, "--iterations", 3),
     "vq": ("--size", 64, "--codebook", 16, "--iterations", 6),
+    "layers": ("--size", 16, "--iterations", 6),
 }
 MODES = ("mutex", "one-mutex", "atomic", "semaphore", "condition", "barrier",
          "iteration", "relaxed", "seq-cst")

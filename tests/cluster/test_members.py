@@ -28,6 +28,7 @@ APPS = {
     "nbody": ("--size", 256, "--iterations", 300, "--threads", 6),
     "motion": ("--size", 64, "--iterations", 300, "--threads", 6),
     "vq": ("--size", 64, "--iterations", 400, "--threads", 6),
+    "layers": ("--size", 96, "--iterations", 400, "--threads", 6),
 }
 N_RUNS = 4  # of test `app`
 N_THREADS = 6

@@ -36,6 +36,7 @@ APPS = {
                ("8M", "600K", "300K")),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 5],
            ("8M", "800K", "400K")),
+    "layers": (["--size", 160, "--iterations", 5], ("8M", "1M", "700K")),
 }
 # On four unequal nodes, long enough for policies to move threads. The nodes have so
 # many KiB, times the number behind.
@@ -48,6 +49,7 @@ POLICY_APPS = {
     "nbody": (["--size", 2000, "--iterations", 40], 0.5),
     "motion": (["--size", 256, "--range", 2, "--iterations", 150], 0.9),
     "vq": (["--size", 1024, "--codebook", 16, "--iterations", 30], 0.8),
+    "layers": (["--size", 160, "--iterations", 40], 0.9),
 }
 POLICIES = ("initial", "cpu", "mem", "mem-share", "cpu-mem", "liang03", "cvm",
             "jiajia", "cohesion", "gate", "waterfill", "fpm", "halda", "ccm",

@@ -48,9 +48,9 @@ static void trace_ack(const struct sim *sim, page_no page, node_id from,
         unsigned what = wire_get_u8(&reader);
 
         if (what == ACK_HANDED) {
-            wire_get_bytes(&reader, WIRE_SIZE_handed);
+            (void)wire_get_handed(&reader);
         } else if (what == ACK_APPLIED) {
-            wire_get_bytes(&reader, WIRE_SIZE_applied);
+            (void)wire_get_applied(&reader);
         }
         if (at == page) {
             say(sim, from, to,

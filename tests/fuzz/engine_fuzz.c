@@ -303,6 +303,16 @@ static void put_update_item(struct wire_reader *input,
     wire_put_bytes(writer, diff, size);
 }
 
+static void put_nodes(struct wire_reader *input, struct wire_writer *writer)
+{
+    const unsigned n = wire_get_u8(input) % 4;
+
+    wire_put_u16(writer, (uint16_t)n);
+    for (unsigned i = 0; i < n; i++) {
+        wire_put_u8(writer, wire_get_u8(input));
+    }
+}
+
 static void put_ack_item(struct wire_reader *input, struct wire_writer *writer)
 {
     uint8_t what;
@@ -316,9 +326,7 @@ static void put_ack_item(struct wire_reader *input, struct wire_writer *writer)
     wire_put_u32(writer, wire_get_u8(input));
     wire_put_u32(writer, wire_get_u8(input));
     wire_put_u8(writer, wire_get_u8(input));
-    for (unsigned i = 0; i < 4; i++) {
-        wire_put_u64(writer, wire_get_u8(input) >> 4 * (i > 0));
-    }
+    put_nodes(input, writer);
 }
 
 static void put_owner_update(struct wire_reader *input,
@@ -336,6 +344,9 @@ static void put_body(const struct world *world, struct wire_reader *input,
     const uint8_t *start = writer->at;
     uint8_t n = wire_get_u8(input);
 
+    if (type == MESSAGE_page_given) {
+        put_nodes(input, writer);
+    }
     if (type == MESSAGE_page || type == MESSAGE_page_given) {
         wire_put_bytes(writer, page, n > 1 ? TM_PAGE_SIZE : n);
         return;

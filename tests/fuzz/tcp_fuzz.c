@@ -64,6 +64,7 @@ static void open_tcp(void)
         FUZZ_CHECK(tcp->room != NULL);
     }
     tcp->n_nodes = N_NODES;
+    tcp->n_begun = N_NODES;
     tcp->epoch = 1;
     tcp->event = event;
     tcp->inbox = &inbox;

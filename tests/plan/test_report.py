@@ -347,7 +347,7 @@ class RefusalTest(ReportTest):
     def test_wrong_values_are_named(self):
         for path, value, reason in (
                 (("teamster_report",), 2, "is 2; this version reads 1"),
-                (("nodes",), [], "allowed: 1 to 256"),
+                (("nodes",), [], "allowed: 1 to 1024"),
                 (("nodes", 1, "power"), -1, "nodes[1].power"),
                 (("nodes", 1, "stats", "swap_ns"), "1", "swap_ns"),
                 (("iterations", "threads", 3), [4, 9, 0], "threads[3]"),

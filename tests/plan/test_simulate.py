@@ -31,33 +31,35 @@ def simulate(*arguments, text=None):
     return done.returncode, done.stdout, done.stderr
 
 
-def grid_round(source, target):
+def grid_round(source, target, n_threads=THREADS):
     """From one grid to the other: a thread reads a page of each neighbour."""
     threads = []
-    for i in range(THREADS):
+    for i in range(n_threads):
         first, end = i * OWN, (i + 1) * OWN
-        low, high = max(first - 1, 0), min(end + 1, THREADS * OWN)
+        low, high = max(first - 1, 0), min(end + 1, n_threads * OWN)
         threads.append([source + low, high - low, READ, 0,
                         target + first, OWN, WRITE, 800])
     return threads
 
 
-def grid(n_nodes=4, **changes):
+def grid(n_nodes=4, n_threads=THREADS, **changes):
     """A profile of a program that goes from one grid to the other and back."""
     node = {"power": 1, "n_processors": 1, "memory_pages": 1 << 20, "free_pages": 1 << 20,
             "total_pages": 1 << 20, "swap_in_s": 1e-4, "swap_out_s": 1e-4,
             "fetch_s": 4e-5, "packet_s": 2e-5, "packet_bytes": 8192}
-    pages = THREADS * OWN
+    pages = n_threads * OWN
+    other = 256 + (pages + 255) // 256 * 256
     profile = json.loads(BY_HAND.read_text(encoding="utf-8"))
     profile.update(
         comment=None, program="grid", group_pages=[],
         nodes=[{"name": f"n{x}", **node} for x in range(n_nodes)],
-        threads=[{"computation_s": 1e-3, "uses": []} for _ in range(THREADS)],
-        node_of=[i * n_nodes // THREADS for i in range(THREADS)],
+        threads=[{"computation_s": 1e-3, "uses": []} for _ in range(n_threads)],
+        node_of=[i * n_nodes // n_threads for i in range(n_threads)],
         script={"protocol": "eager-release", "n_barriers": 1,
-                "blocks": [[256, pages], [512, pages]],
-                "rounds": [{"iteration": 4, "threads": grid_round(256, 512)},
-                           {"iteration": 7, "threads": grid_round(512, 256)}]})
+                "blocks": [[256, pages], [other, pages]],
+                "rounds": [
+                    {"iteration": 4, "threads": grid_round(256, other, n_threads)},
+                    {"iteration": 7, "threads": grid_round(other, 256, n_threads)}]})
     profile["script"].update(changes)
     return profile
 
@@ -116,6 +118,16 @@ class RunTest(SimulateTest):
         acknowledged = said["messages"]["update_ack"]["n"]
         self.assertAlmostEqual(said["messages"]["update"]["n"], acknowledged,
                                delta=acknowledged / 20)
+
+    def test_many_nodes_cost_as_much_each_as_few(self):
+        """Four pages and two borders each; no node is told by all others."""
+        n = 400
+        said = self.answer(grid(n, n), "--policy=none", "--iterations=8")
+        at = [it["messages_so_far"] for it in said["iterations"]]
+        self.assertEqual([node["n_threads"] for node in said["nodes"]], [1] * n)
+        self.assertLess((at[7] - at[4]) / 3 / n, 9)
+        self.assertLess(max(node["messages"] for node in said["nodes"][1:]),
+                        20 * at[7] / n)
 
     def test_messages_of_nodes_are_those_of_kinds(self):
         said = self.answer(grid(), "--iterations=25")
@@ -267,8 +279,8 @@ class RefusalTest(SimulateTest):
             profile["nodes"][1].update(of_nodes)
             profile["threads"][1].update(of_threads)
             self.refused(CONFIGURATION, words, "-", profile=profile)
-        self.refused(CONFIGURATION, "there are 257 nodes; allowed: 1 to 256", "-",
-                     profile=grid(257))
+        self.refused(CONFIGURATION, "there are 1025 nodes; allowed: 1 to 1024", "-",
+                     profile=grid(1025))
 
     def test_wrong_clusters_are_told_with_the_line(self):
         for words, line in (("load= is '1:2'; allowed: FROM:SHARE", "n0 load=1:2"),
