@@ -46,6 +46,9 @@ bench-layers: setup-bench programs ## measure a network that no node's memory ha
 experiments: setup-experiments programs ## build, then run those of the papers, or go on
 	tools/experiments.py $(EXPERIMENTS)
 
+papers: programs ## the papers at their own size, in the laboratory, or go on
+	tools/papers_simulated.py $(PAPERS)
+
 debug asan tsan: setup-check ## configure, build and test with this preset
 	cmake --workflow --preset $@
 
@@ -103,7 +106,7 @@ setup-browser: ## install Chromium and npm, for tests of the live page and its c
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: help check check-all demo demo-long bench bench-hosts bench-cliff bench-layers experiments debug asan tsan valgrind \
+.PHONY: help check check-all demo demo-long bench bench-hosts bench-cliff bench-layers experiments papers debug asan tsan valgrind \
         fuzz mutants release programs format lint docs install deb try-deb setup-build \
         setup-check setup-bench setup-experiments setup-fuzz setup-docs setup-deb setup-lab \
         setup-browser clean

@@ -443,7 +443,8 @@ class Tests:
                 page = Page(attached.stdout.readline())
                 attached.send_signal(ends)
                 if attached.wait(timeout=jobs.DEADLINE_S) != 0 or page.is_there():
-                    job.fail(f"attach does not end by {ends.name}")
+                    job.fail(f"attach does not end by "
+                             f"{signal.Signals(ends).name}")
         self.end(job)
         done = self.call("attach", job.process.pid)
         if done.returncode != 64 or done.stderr.count("\n") != 1:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cells of the papers at full size, in the laboratory: `teamster simulate`.
+
+Each program is run once for real, at the papers' size, and its profile kept. In virtual
+time it then runs on the papers' clusters. What was not theirs but is chosen here:
+
+    SLOWER    a processor of 500 MHz, beside a core of the machine that the profile is
+              of: a sixth of the clock, and less than half of the work for each tick
+    NETWORK   100 Mbit/s, as [Liu06] says, and 100 us for a message of a byte
+    SEEK_MS   an average seek and half a turn at 7200 a minute; RATE what such a disk
+              moves: a desktop disk of 2001 (IBM Deskstar 120GXP, specification, 4.4.2)
+
+Neither is fitted to what the papers found. The second disk is: of whatever rate has
+gamma at papers.SOR_GAMMA (disk.py), without seeks.
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+
+from . import disk, papers, sizes
+
+SPEED = 1000  # of a node of the profile's run
+SLOWER = 16
+NETWORK = "net-rate=12500K net-us=100"
+SEEK_MS = 8.5 + 4.2
+RATE = 30 << 20
+TIME, FITTED = "of the time", "fitted"
+PROFILED = 30  # iterations: the script is of the 21st and 22nd
+ITERATIONS = 20
+FIRST = 5  # iterations of [Liang03]'s programs
+TIMEOUT_S = 3600
+
+
+class Failure(Exception):
+    """A command did not end well."""
+
+
+def execute(words):
+    done = subprocess.run([str(word) for word in words], text=True, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=TIMEOUT_S,
+                          env={name: value for name, value in os.environ.items()
+                               if not name.startswith("TEAMSTER_")})
+    if done.returncode != 0:
+        raise Failure(f"{words[1]}: exit code {done.returncode}: "
+                      f"{done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+def program_words(paper, app):
+    work = sizes.work(paper, app, 1.0)
+    options = [option for option in work.options if not option.isdigit()]
+    words = [f"--size={work.size}", f"--iterations={PROFILED}",
+             f"--threads={papers.N_THREADS}"]
+    if "--range" in options:
+        words.append("--range=16")
+    if "--start" in options:
+        words.append("--start=seed")
+    return words + ([f"--steps={PROFILED}"] if app == "gauss" else [])
+
+
+def write_atomically(path, text):
+    beside = path.with_suffix(f".{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+class Laboratory:
+    """@param folder  of profiles, which are kept, and of answers"""
+
+    def __init__(self, build, folder, slower=SLOWER, iterations=ITERATIONS):
+        self.build = pathlib.Path(build)
+        self.folder = pathlib.Path(folder)
+        self.slower = slower
+        self.iterations = iterations
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    # ---- profiles
+
+    @staticmethod
+    def profile_name(paper, app):
+        same = sizes.work(paper, app, 1.0).size == sizes.work(papers.LIU06, app, 1.0).size
+        return f"{papers.LIU06 if same else paper}-{app}"
+
+    def profile(self, paper, app):
+        """That of a program, of a real run if there is none yet."""
+        path = self.folder / f"{self.profile_name(paper, app)}.profile"
+        if path.exists():
+            return path
+        hosts = self.folder / "profiled.hosts"
+        hosts.write_text("".join(f"n{i} workers=1 speed={SPEED}\n"
+                                 for i in range(papers.N_NODES)), encoding="utf-8")
+        beside = path.with_suffix(".new")
+        execute([self.build / "cli/teamster", "run", f"--hostfile={hosts}", "--emulate",
+                 "--first-mapping=equal", "--policy=cpu", f"--save-profile={beside}",
+                 self.build / "apps" / app, *program_words(paper, app)])
+        os.replace(beside, path)
+        return path
+
+    def fitted_rate(self):
+        """Bytes a second with which SOR's gamma is the one that Table 3 implies."""
+        profile = json.loads(self.profile(papers.LIU06, "sor").read_text(encoding="utf-8"))
+        seconds = self.slower * statistics.median(
+            thread["computation_s"] for thread in profile["threads"])
+        work = sizes.work(papers.LIU06, "sor", 1.0)
+        return round(disk.rate(work.data_bytes / papers.N_THREADS, seconds))
+
+    # ---- clusters
+
+    def disk_keys(self, kind):
+        if kind == TIME:
+            return f"disk-rate={RATE} disk-ms={SEEK_MS}"
+        return f"disk-rate={self.fitted_rate()} disk-ms=0"
+
+    def hostfile(self, cell, kind):
+        return "".join(
+            f"n{i} workers=1 speed={mhz / 500 * SPEED / self.slower:.4f} "
+            f"memory={round(mb * 1024)}K {NETWORK} {self.disk_keys(kind)}\n"
+            for i, (mhz, mb) in enumerate(papers.cluster(cell.paper, cell.env, cell.app)))
+
+    # ---- cells
+
+    def _simulate(self, cell, kind, seed, path):
+        hosts = path.with_suffix(".hosts")
+        hosts.write_text(self.hostfile(cell, kind), encoding="utf-8")
+        answer = json.loads(execute([
+            self.build / "cli/teamster", "simulate", self.profile(cell.paper, cell.app),
+            f"--cluster={hosts}", f"--policy={cell.policy}", f"--seed={seed}",
+            f"--iterations={self.iterations}", "--json"]))
+        hosts.unlink()
+        return summary(answer)
+
+    def cell(self, cell, kind, seed):
+        """What a cell comes to under a seed; kept, so that a stopped command goes on."""
+        path = self.folder / (f"{cell.paper}-{cell.env}-{cell.app}-{cell.policy}-"
+                              f"{kind.replace(' ', '-')}-{seed}.json")
+        if path.exists():
+            return json.loads(path.read_text(encoding="utf-8"))
+        found = self._simulate(cell, kind, seed, path)
+        write_atomically(path, json.dumps(found))
+        return found
+
+
+def summary(answer):
+    """Of what `teamster simulate --json` said.
+
+    @return a dict: `iteration_s`, the median of the last quarter; `first_s`, the sum of
+            the first iterations; `total_s`; `counts` of threads in the end; `moves`
+    """
+    lengths = [one["length_s"] for one in answer["iterations"]]
+    return {
+        "iteration_s": statistics.median(lengths[-max(1, len(lengths) // 4):]),
+        "first_s": sum(lengths[:FIRST]),
+        "total_s": answer["total_s"],
+        "counts": [node["n_threads"] for node in answer["nodes"]],
+        "moves": len(answer["moves"]),
+    }
