@@ -9,7 +9,10 @@
 //           nodes; STARTED or FAILED for each
 //   then    bytes of channels, signals, NOTE when a node has come to tm_init(), EXIT
 //           when it has ended
+//   AGAIN   from the launcher: all nodes are ended, and there may be another START
 //   BYE     from the launcher: it is over
+//
+// Checkpoints in the memory of this host are listed, read and written for it: agent_memory.c.
 //
 // The nodes end with the agent, whatever ends it: BYE, the end of its input (the
 // launcher, or ssh, has ended), a signal, or a launcher that has been silent for
@@ -25,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_memory.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "beat.h"
@@ -288,6 +292,39 @@ static int take_note(struct agent *agent, const struct mux_frame *frame)
     return 1;
 }
 
+static void kill_nodes(struct agent *agent)
+{
+    for (unsigned i = 0; i < agent->n_nodes; i++) {
+        if (agent->nodes[i].pid > 0) {
+            kill(-agent->nodes[i].pid, SIGKILL);
+        }
+    }
+}
+
+/** What nodes of before have heard is no news of now. */
+static void forget_beats(struct agent *agent)
+{
+    uint8_t bytes[WIRE_SIZE_boot_number];
+
+    while (recv(agent->life[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+    }
+}
+
+/** The run goes back, and will have other nodes. */
+static int take_again(struct agent *agent)
+{
+    kill_nodes(agent);
+    keeper_clear(&agent->keeper, NULL, 0);
+    forget_beats(agent);
+    mux_forget(&agent->mux);
+    free(agent->nodes);
+    agent->nodes = NULL;
+    agent->n_nodes = 0;
+    agent->beat.is_paused = 0;
+    mux_send(&agent->mux, MUX_CLEAR, 0, NULL, 0);
+    return 1;
+}
+
 static int obey(struct agent *agent, const struct mux_frame *frame)
 {
     switch (frame->kind) {
@@ -302,8 +339,10 @@ static int obey(struct agent *agent, const struct mux_frame *frame)
         return 1;
     case MUX_BEAT:
         return 1;
+    case MUX_AGAIN:
+        return take_again(agent);
     default:
-        return 0;
+        return agent_memory_obey(&agent->mux, agent->keeper.folder, frame);
     }
 }
 
@@ -473,11 +512,7 @@ static void say_hello(struct agent *agent)
 
 static void finish(struct agent *agent)
 {
-    for (unsigned i = 0; i < agent->n_nodes; i++) {
-        if (agent->nodes[i].pid > 0) {
-            kill(-agent->nodes[i].pid, SIGKILL);
-        }
-    }
+    kill_nodes(agent);
     keeper_finish(&agent->keeper);
     mux_close(&agent->mux);
     free(agent->nodes);

@@ -465,7 +465,9 @@ static void end_checkpoint(struct node *node)
 static void confirm(struct node *node)
 {
     node->checkpoint.step = CUT_CONFIRM;
-    if (files_confirm(node) != TM_OK) {
+    if (buddies_are_wanted(node)) {
+        buddies_confirm(node);
+    } else if (files_confirm(node) != TM_OK) {
         give_up(node, "no kernel thread can be started");
     }
 }
@@ -659,7 +661,7 @@ static void open_checkpoint(struct node *node)
         return;
     }
     refuse_what_cannot_go_on(node);
-    if (checkpoint_is_wanted(node) &&
+    if (checkpoint_is_wanted(node) && !buddies_are_wanted(node) &&
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
@@ -703,8 +705,14 @@ static struct checkpoint_manifest *new_manifest(struct node *node)
     return manifest;
 }
 
-static void tell_where(const struct checkpoint_option *option)
+static void tell_where(const struct node *node)
 {
+    const struct checkpoint_option *option = &node->options.checkpoint;
+
+    if (buddies_are_wanted(node)) {
+        buddies_tell_where(node);
+        return;
+    }
     log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
               "but not what main(), libraries and files have "
               "(docs/checkpoints.md)",
@@ -731,7 +739,7 @@ static void start_checkpoint(struct node *node)
                   option->folder, why);
     }
     if (node->cut_marks.first == 0) {
-        tell_where(option);
+        tell_where(node);
     }
     checkpoint->manifest = new_manifest(node);
     checkpoint->next_generation = node->cut_marks.first > 0

@@ -195,6 +195,9 @@ void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
 void part_end(struct part_writer *writer);
 /** It could not be begun: tell the root. */
 void part_tell_failed(struct node *node, const char *why);
+/** It is whole, or could not be brought to another host: tell the root. Under the node lock. */
+void part_tell_whole(struct node *node, const struct checkpoint_sum *sum);
+void part_tell_lost(struct node *node, const char *why);
 
 // ---- checkpoint_files.c, a kernel thread that writes while the program goes on
 

@@ -10,7 +10,8 @@ struct planned_faults {
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
     uint64_t
         clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
-    uint64_t file_ms; ///< that a file of a checkpoint is written later
+    uint64_t file_ms;   ///< that a file of a checkpoint is written later
+    uint64_t n_refused; ///< parts of another host's file that are not taken
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
@@ -26,5 +27,8 @@ void planned_faults_hold_clerk(const struct planned_faults *planned);
 
 /** A file of a checkpoint is about to be written, by a kernel thread of its own. */
 void planned_faults_delay_file(const struct planned_faults *planned);
+
+/** A part of another host's file has come. @return 1 if there is to be no room for it */
+int planned_faults_refuse_copy(struct planned_faults *planned);
 
 #endif
