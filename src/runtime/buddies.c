@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "os/checkpoint_manifest.h"
 #include "os/memory_watch.h"
+#include "runtime/buddy_ring.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 
@@ -34,48 +35,7 @@
  * nothing may be left over. */
 #define TIMES_IN_MEMORY 4u
 
-// ---- who is whose
-
-static node_id leader_of(const struct roster *roster, const uint16_t *host_of,
-                         node_id node)
-{
-    unsigned i = 0;
-
-    while (host_of[roster->live[i]] != host_of[node]) {
-        i++;
-    }
-    return roster->live[i];
-}
-
-int buddies_is_leader(const struct roster *roster, const uint16_t *host_of,
-                      node_id node)
-{
-    return leader_of(roster, host_of, node) == node;
-}
-
-node_id buddies_next(const struct roster *roster, const uint16_t *host_of,
-                     node_id node)
-{
-    const node_id own = leader_of(roster, host_of, node);
-    const unsigned place = roster_place(roster, own);
-
-    for (unsigned i = 1; i < roster->n_live; i++) {
-        const node_id other = roster->live[(place + i) % roster->n_live];
-
-        if (host_of[other] != host_of[own] &&
-            buddies_is_leader(roster, host_of, other)) {
-            return other;
-        }
-    }
-    return NODE_NONE;
-}
-
 // ---- the beginning
-
-int buddies_are_wanted(const struct node *node)
-{
-    return node->options.buddy;
-}
 
 void buddies_use_memory(struct node *node)
 {
@@ -106,17 +66,16 @@ void buddies_note_hosts(struct node *node, const uint16_t *host_of)
 void buddies_tell_where(const struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
-    const int is_alone = buddies_next(&node->port.roster,
-                                      node->buddies.host_of, 0) == NODE_NONE;
+    const int is_alone = buddy_ring_next(&node->port.roster,
+                                         node->buddies.host_of, 0) == NODE_NONE;
 
-    log_error("checkpoints are in memory, every %u %s, %s: shared memory and "
+    log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
               "threads, but not what main(), libraries and files have "
               "(docs/checkpoints.md)",
+              is_alone ? "of this host alone (if it is lost, so are they)"
+                       : "each host's also on the next",
               option->seconds > 0 ? option->seconds : option->iterations,
-              option->seconds > 0 ? "s" : "iterations",
-              is_alone ? "once, for there is one host: a lost node is gone "
-                         "back for, a lost host is not"
-                       : "each host's also on the next");
+              option->seconds > 0 ? "s" : "iterations");
 }
 
 const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
@@ -125,7 +84,7 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
     struct memory_state memory;
     unsigned n_beside;
 
-    if (!buddies_are_wanted(node)) {
+    if (!node->options.buddy) {
         return NULL;
     }
     if (memory_open(&watch, "") != TM_OK) {
@@ -154,7 +113,8 @@ static void send_to_leaders(struct node *node, const char *text, size_t size)
     };
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (buddies_is_leader(roster, node->buddies.host_of, roster->live[i])) {
+        if (buddy_ring_is_leader(roster, node->buddies.host_of,
+                                 roster->live[i])) {
             node->buddies.n_awaited++;
             port_send(&node->port, roster->live[i], &message);
         }
@@ -243,7 +203,7 @@ static tm_status receive_are(struct node *node, node_id from,
     struct message answer = {.type = MESSAGE_copies_heard,
                              .u.copies_heard = {.generation = generation}};
 
-    if (from != 0 || !buddies_are_wanted(node)) {
+    if (from != 0 || !node->options.buddy) {
         return TM_EWIRE;
     }
     if (message->body_size == 0) {

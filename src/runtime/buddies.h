@@ -32,10 +32,7 @@ struct buddies {
     int is_giving_up;   ///< they are to remove it
 };
 
-/** Are checkpoints in memory? */
-int buddies_are_wanted(const struct node *node);
-
-/** Have this node's checkpoints be in the folder of the run. Ends the process if there is
+/** With --buddy: have this node's checkpoints be in the folder of the run. Ends the process if there is
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
 
@@ -52,17 +49,6 @@ void buddies_tell_where(const struct node *node);
 /** On the root: all files are in two places, or `why` of the checkpoint says why not. Have all
  * hosts know. Under the node lock. */
 void buddies_confirm(struct node *node);
-
-// ---- who is whose
-
-/** Is a node the first of its host? That one is its leader, and writes what comes. */
-int buddies_is_leader(const struct roster *roster, const uint16_t *host_of,
-                      node_id node);
-
-/** The leader of the host behind that of a node: they are in a ring, in the order of their
- * leaders. NODE_NONE: there is one host. */
-node_id buddies_next(const struct roster *roster, const uint16_t *host_of,
-                     node_id node);
 
 // ---- checkpoint_copy.c
 

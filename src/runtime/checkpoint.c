@@ -465,7 +465,7 @@ static void end_checkpoint(struct node *node)
 static void confirm(struct node *node)
 {
     node->checkpoint.step = CUT_CONFIRM;
-    if (buddies_are_wanted(node)) {
+    if (node->options.buddy) {
         buddies_confirm(node);
     } else if (files_confirm(node) != TM_OK) {
         give_up(node, "no kernel thread can be started");
@@ -661,7 +661,7 @@ static void open_checkpoint(struct node *node)
         return;
     }
     refuse_what_cannot_go_on(node);
-    if (checkpoint_is_wanted(node) && !buddies_are_wanted(node) &&
+    if (checkpoint_is_wanted(node) && !node->options.buddy &&
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
@@ -709,7 +709,7 @@ static void tell_where(const struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
 
-    if (buddies_are_wanted(node)) {
+    if (node->options.buddy) {
         buddies_tell_where(node);
         return;
     }

@@ -195,9 +195,13 @@ void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
 void part_end(struct part_writer *writer);
 /** It could not be begun: tell the root. */
 void part_tell_failed(struct node *node, const char *why);
-/** It is whole, or could not be brought to another host: tell the root. Under the node lock. */
-void part_tell_whole(struct node *node, const struct checkpoint_sum *sum);
-void part_tell_lost(struct node *node, const char *why);
+
+// ---- checkpoint_told.c
+
+/** Tell the root that this node's file is written, or why it is not. Under the node lock.
+ * @param why  NULL: it is */
+void told_saved(struct node *node, const struct checkpoint_sum *sum,
+                const char *why);
 
 // ---- checkpoint_files.c, a kernel thread that writes while the program goes on
 

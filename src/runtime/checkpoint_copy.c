@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "os/checkpoint_manifest.h"
 #include "os/descriptor.h"
+#include "runtime/buddy_ring.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
@@ -34,11 +35,7 @@ static void end(struct node *node, const char *why)
     struct copy_out *out = &node->buddies.out;
 
     descriptor_drop(&out->fd);
-    if (why == NULL) {
-        part_tell_whole(node, &out->sum);
-    } else {
-        part_tell_lost(node, why);
-    }
+    told_saved(node, &out->sum, why);
 }
 
 // @return NULL, or why it cannot be read
@@ -93,8 +90,8 @@ void copy_begin(struct node *node, uint32_t index,
     node_enter(node);
     *out = (struct copy_out){
         .fd = -1,
-        .to = buddies_next(&node->port.roster, node->buddies.host_of,
-                           node->self),
+        .to = buddy_ring_next(&node->port.roster, node->buddies.host_of,
+                              node->self),
         .index = index,
         .sum = *sum,
     };
@@ -146,10 +143,10 @@ static const char *write_part(const struct node *node,
         return why;
     }
     checkpoint_file_path(path, folder, part->generation, part->index);
-    fd = open(path,
-              O_WRONLY | O_CREAT | O_CLOEXEC |
-                  (part->offset == 0 ? O_TRUNC : 0),
-              0600);
+    fd =
+        open(path,
+             O_WRONLY | O_CREAT | O_CLOEXEC | (part->offset == 0 ? O_TRUNC : 0),
+             0600);
     if (fd < 0) {
         return strerror(errno);
     }
@@ -169,9 +166,9 @@ tm_status copy_take_part(struct node *node, node_id from,
     const uint64_t generation = message->u.copy_part.generation;
     const char *why;
 
-    if (!buddies_are_wanted(node) || !roster_has(&node->port.roster, from) ||
+    if (!node->options.buddy || !roster_has(&node->port.roster, from) ||
         message->u.copy_part.index != roster_place(&node->port.roster, from) ||
-        buddies_next(&node->port.roster, node->buddies.host_of, from) !=
+        buddy_ring_next(&node->port.roster, node->buddies.host_of, from) !=
             node->self) {
         return TM_EWIRE;
     }

@@ -79,52 +79,12 @@ void part_add_records(struct part_writer *writer,
 
 // ---- what the root is told
 
-static const char *place_of(const struct node *node)
-{
-    return buddies_are_wanted(node) ? "memory"
-                                    : node->options.checkpoint.folder;
-}
-
-// Under the node lock.
-static void send_saved(struct node *node, const struct checkpoint_sum *sum,
-                       const char *why)
-{
-    char text[CHECKPOINT_PATH_MAX + 160];
-    const struct message message = {
-        .type = MESSAGE_cut_saved,
-        .u.cut_saved =
-            {
-                .cut = node->checkpoint.cut,
-                .is_whole = why == NULL,
-                .n_bytes = sum->n_bytes,
-                .hash = sum->hash,
-            },
-        .body = why == NULL ? NULL : text,
-        .body_size = why == NULL ? 0
-                                 : (uint32_t)snprintf(
-                                       text, sizeof text, "%s: %s",
-                                       place_of(node), why),
-    };
-
-    port_send(&node->port, 0, &message);
-}
-
 static void tell_saved(struct node *node, const struct checkpoint_sum *sum,
                        const char *why)
 {
     node_enter(node);
-    send_saved(node, sum, why);
+    told_saved(node, sum, why);
     node_leave(node);
-}
-
-void part_tell_whole(struct node *node, const struct checkpoint_sum *sum)
-{
-    send_saved(node, sum, NULL);
-}
-
-void part_tell_lost(struct node *node, const char *why)
-{
-    send_saved(node, &(struct checkpoint_sum){0}, why);
 }
 
 void part_tell_failed(struct node *node, const char *why)
@@ -232,7 +192,7 @@ static void begin_table(struct part_writer *writer, unsigned index)
 // The root has made it, but not in the memory of other hosts.
 static const char *open_generation(const struct node *node)
 {
-    return buddies_are_wanted(node)
+    return node->options.buddy
                ? checkpoint_open_generation(node->options.checkpoint.folder,
                                             node->checkpoint.generation)
                : NULL;
@@ -364,7 +324,7 @@ static void end_older(struct part_writer *writer)
 static void tell_end(struct node *node, const struct checkpoint_sum *sum,
                      const char *why)
 {
-    if (why == NULL && buddies_are_wanted(node)) {
+    if (why == NULL && node->options.buddy) {
         copy_begin(node, roster_place(&node->port.roster, node->self), sum);
     } else {
         tell_saved(node, sum, why);

@@ -7,7 +7,7 @@
 //   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
 //                                  than it has told what it wrote
 //   TEAMSTER_TEST_SLOW_FILES=NODE:MS  files of checkpoints are written so much later
-//   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  so many parts of files of another host find no room
+//   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  files of another host find no room from their Nth part on
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
@@ -39,12 +39,13 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
     planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
     planned->file_ms = number_for(self, "TEAMSTER_TEST_SLOW_FILES");
-    planned->n_refused = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
+    planned->refuse_in = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
 }
 
 int planned_faults_refuse_copy(struct planned_faults *planned)
 {
-    return planned->n_refused > 0 && planned->n_refused-- > 0;
+    planned->refuse_in -= planned->refuse_in > 1;
+    return planned->refuse_in == 1;
 }
 
 void planned_faults_delay_file(const struct planned_faults *planned)

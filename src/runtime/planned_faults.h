@@ -10,8 +10,9 @@ struct planned_faults {
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
     uint64_t
         clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
-    uint64_t file_ms;   ///< that a file of a checkpoint is written later
-    uint64_t n_refused; ///< parts of another host's file that are not taken
+    uint64_t file_ms; ///< that a file of a checkpoint is written later
+    uint64_t
+        refuse_in; ///< parts of another host's file until no more is taken; 0: never
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
