@@ -4,18 +4,17 @@
 
     test_buddies.py TEST --build DIR [--seed N]
 
-Hosts are of this machine: what stands for ssh starts their agents, each of which has its own
-folder in /dev/shm. To kill an agent is to lose its host: the keeper takes nodes and folder away.
+Hosts are processes of this machine (hosts.py), each with its own folder in /dev/shm.
 """
 import argparse
 import contextlib
 import os
 import re
 import signal
-import stat
 import subprocess
 import sys
 
+import hosts
 import jobs
 from test_recovery import BACK, LOST, NODE_LOST, THREADS, Recovery
 
@@ -23,14 +22,7 @@ ITERATIONS = 200
 WORK = ("-t", THREADS, "-i", ITERATIONS)
 TALK = (*WORK, "-p", 2000, "-o")
 
-HOST = "TM_TEST_HOST"
 FOLDER = re.compile(r"teamster-(\d+)-")
-# The words of ssh, then a host and a command for its shell.
-SSH = f"""#!/bin/sh
-for word; do {HOST}=$command; command=$word; done
-export {HOST} SSH_CONNECTION="127.0.0.1 1 127.0.0.1 22"
-exec sh -c "$command"
-"""
 GONE = "was in the memory of hosts that are lost"
 
 
@@ -44,11 +36,8 @@ def pids_in_memory():
 class Buddies(Recovery):
     def __init__(self, options, folder):
         super().__init__(options, folder)
-        self.ssh = os.path.join(folder, "ssh")
+        self.ssh = hosts.Hosts(folder).ssh
         self.folders = set()  # that runs have had
-        with open(self.ssh, "w", encoding="ascii") as file:
-            file.write(SSH)
-        os.chmod(self.ssh, stat.S_IRWXU)
 
     def words(self, every=5, recover=None):
         return (f"--buddy=every={every}", *([recover] if recover else []))
@@ -57,9 +46,9 @@ class Buddies(Recovery):
         """What it comes to with other pauses and words, too."""
         return self.right(self.program("resumed", *WORK))
 
-    def start_on(self, hosts, program, *words):
+    def start_on(self, places, program, *words):
         return jobs.Job(self.path("cli", "teamster"),
-                        ["--ssh", self.ssh, "-H", hosts, *words, *program],
+                        ["--ssh", self.ssh, "-H", places, *words, *program],
                         self.variables)
 
     def folders_of(self, job):
@@ -102,7 +91,7 @@ class Buddies(Recovery):
         def find():
             for pid in job.processes():
                 variables = jobs.read_bytes(f"/proc/{pid}/environ")
-                if (f"{HOST}={host}\0".encode() in variables
+                if (f"{hosts.NAME}={host}\0".encode() in variables
                         and jobs.read_bytes(f"/proc/{pid}/comm") == b"teamster\n"):
                     return pid
             return None
@@ -112,9 +101,9 @@ class Buddies(Recovery):
             job.fail(f"no agent on {host}", job.kill_all())
         return pid
 
-    def lose(self, job, *hosts):
+    def lose(self, job, *lost):
         """Several at once: the launcher sees nothing of it before all have gone."""
-        agents = [self.agent(job, host) for host in hosts]
+        agents = [self.agent(job, host) for host in lost]
         job.process.send_signal(signal.SIGSTOP)
         for agent in agents:
             os.kill(agent, signal.SIGKILL)
@@ -186,12 +175,12 @@ class Buddies(Recovery):
         """The root's or another; with two nodes; where the launcher has nodes, too."""
         program = self.program("resumed", *TALK)
         right = self.right_of_work()
-        for hosts, lost, left in (("a,b,c", "b", "2 nodes instead of 3"),
-                                  ("a,b,c", "a", "2 nodes instead of 3"),
-                                  ("a:2,b:2", "a", "2 nodes instead of 4"),
-                                  ("localhost,a", "a", "1 node instead of 2"),
-                                  ("a,localhost,b", "a", "2 nodes instead of 3")):
-            job = self.start_on(hosts, program, *self.words())
+        for places, lost, left in (("a,b,c", "b", "2 nodes instead of 3"),
+                                   ("a,b,c", "a", "2 nodes instead of 3"),
+                                   ("a:2,b:2", "a", "2 nodes instead of 4"),
+                                   ("localhost,a", "a", "1 node instead of 2"),
+                                   ("a,localhost,b", "a", "2 nodes instead of 3")):
+            job = self.start_on(places, program, *self.words())
             self.await_generations(job, 3)
             self.lose(job, lost)
             output = self.expect_goes_on(job, right)
@@ -331,8 +320,8 @@ class Buddies(Recovery):
 
     def nothing_is_left_when_the_launcher_is_killed(self):
         program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
-        for hosts in ("a,b", "localhost,a"):
-            job = self.start_on(hosts, program, *self.words())
+        for places in ("a,b", "localhost,a"):
+            job = self.start_on(places, program, *self.words())
             self.await_generations(job, 2)
             job.process.kill()
             output = job.rest()
