@@ -99,8 +99,9 @@ int memory_write_part(const char *folder, const struct wire_agent_file *to,
         return errno;
     }
     checkpoint_file_path(path, folder, to->generation, to->index);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (to->at == 0 ? O_TRUNC : 0),
-              0600);
+    fd =
+        open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (to->at == 0 ? O_TRUNC : 0),
+             0600);
     if (fd < 0) {
         return errno;
     }

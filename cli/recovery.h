@@ -23,13 +23,13 @@ struct saved {
 /** How a run goes on that has lost a node. All zero: it does not. */
 struct recovery {
     const char *folder; ///< of its checkpoints; NULL: it does not go on
-    int is_in_memory;   ///< that is this host's, and others have one too: stored.c
+    int is_in_memory; ///< that is this host's, and others have one too: stored.c
     char in_memory[128]; ///< its name then
     struct stored here;
     struct checkpoint_manifest *manifest; ///< of what it goes back to then
-    unsigned n_most;    ///< tries from one checkpoint
-    unsigned n_tries;   ///< until now
-    unsigned n_back;    ///< how often it has gone back
+    unsigned n_most;                      ///< tries from one checkpoint
+    unsigned n_tries;                     ///< until now
+    unsigned n_back;                      ///< how often it has gone back
     uint64_t before;    ///< generations up to it are of an earlier run
     uint64_t begun_at;  ///< iterations that --restart began with
     uint64_t first;     ///< number of the first checkpoint of these nodes

@@ -177,11 +177,11 @@ struct saved recovery_saved_of(const struct recovery *recovery,
     if (generation > 0) {
         found.generation = generation;
         found.iteration = n_ended;
-        found.at_ns = heard->generation == generation
-                          ? heard->at_ns
-                          : clock_at(time_s, heard->at_ns > 0
-                                                         ? heard->at_ns
-                                                         : recovery->began_ns);
+        found.at_ns =
+            heard->generation == generation
+                ? heard->at_ns
+                : clock_at(time_s, heard->at_ns > 0 ? heard->at_ns
+                                                    : recovery->began_ns);
     }
     return found;
 }
@@ -235,8 +235,8 @@ int recovery_find(struct job *job, recovery_wait_fn *wait, struct saved *back)
         waitpid(reader, NULL, is_answered ? 0 : WNOHANG); // it may hang
     }
     if (is_answered) {
-        *back = recovery_saved_of(&job->recovery, word.generation,
-                                  word.n_ended, word.time_s);
+        *back = recovery_saved_of(&job->recovery, word.generation, word.n_ended,
+                                  word.time_s);
     }
     return is_answered;
 }

@@ -34,7 +34,8 @@ struct remote_node {
 /** Another host with nodes of the run. Each node that joins has one of its own, with an
  * agent, though there may be others of that name. */
 struct remote_host {
-    struct host *own; ///< with the name, if it is a guest's or stays; NULL: the plan's
+    struct host
+        *own; ///< with the name, if it is a guest's or stays; NULL: the plan's
     const char *name;
     const char *address; ///< addr=, or ""
     pid_t ssh;           ///< 0: there is none
@@ -46,10 +47,10 @@ struct remote_host {
     int has_hello;
     int is_suspect; ///< told so
     int is_lost;
-    int is_over;   ///< BYE was sent: its end is no loss
-    int is_clear;  ///< its nodes have ended, and it waits for others
+    int is_over;          ///< BYE was sent: its end is no loss
+    int is_clear;         ///< its nodes have ended, and it waits for others
     struct stored stored; ///< checkpoints in its memory
-    char why[256]; ///< it could not be reached; "": it was
+    char why[256];        ///< it could not be reached; "": it was
     unsigned n_nodes;
     unsigned n_room;
     struct remote_node *nodes; ///< [n_nodes]

@@ -359,9 +359,9 @@ int remote_wait(struct job *job, int (*is_settled)(const struct remote_host *),
  * @return 0, or an exit code: a signal ends it, or a host is no use (told) */
 static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
 {
-    const int exit_code =
-        remote_wait(job, starts_nodes ? has_started : has_greeted,
-                    starts_nodes ? "its nodes to start" : "its answer", seconds);
+    const int exit_code = remote_wait(
+        job, starts_nodes ? has_started : has_greeted,
+        starts_nodes ? "its nodes to start" : "its answer", seconds);
 
     return exit_code != 0 ? exit_code : check_hosts(job, starts_nodes);
 }

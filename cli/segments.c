@@ -35,7 +35,8 @@
 #define TRY_US 10000
 
 /** Call for each name in a folder, but "." and "..". */
-static void for_each_name(int folder, void (*call)(int folder, const char *name))
+static void for_each_name(int folder,
+                          void (*call)(int folder, const char *name))
 {
     int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *files = own >= 0 ? fdopendir(own) : NULL;

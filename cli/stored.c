@@ -96,7 +96,8 @@ void stored_forget(struct stored *stored)
 
 static struct stored *stored_of(struct job *job, unsigned host)
 {
-    return host == 0 ? &job->recovery.here : &job->remote.hosts[host - 1].stored;
+    return host == 0 ? &job->recovery.here
+                     : &job->remote.hosts[host - 1].stored;
 }
 
 static int has_file(struct job *job, unsigned host,
@@ -115,8 +116,8 @@ static int has_file(struct job *job, unsigned host,
     return 0;
 }
 
-static struct wire_agent_file file_of(const struct checkpoint_manifest *manifest,
-                                      unsigned index)
+static struct wire_agent_file file_of(
+    const struct checkpoint_manifest *manifest, unsigned index)
 {
     return (struct wire_agent_file){manifest->generation, index,
                                     manifest->files[index].n_bytes};
@@ -161,8 +162,9 @@ static void consider(struct job *job, const struct stored_file *file,
     free(manifest);
 }
 
-static void choose(struct job *job, struct checkpoint_manifest *newest)
+void stored_choose(struct job *job, struct checkpoint_manifest *newest)
 {
+    memset(newest, 0, sizeof *newest);
     for (unsigned host = 0; host <= job->remote.n; host++) {
         const struct stored *stored = stored_of(job, host);
 
@@ -186,7 +188,6 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
 {
     int exit_code;
 
-    memset(manifest, 0, sizeof *manifest);
     stored_forget(&job->recovery.here);
     memory_list(job->recovery.folder, note_file, &job->recovery.here);
     for (unsigned i = 0; i < job->remote.n; i++) {
@@ -198,7 +199,7 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
         }
     }
     exit_code = remote_wait(job, has_listed, NULL, LIST_S);
-    choose(job, manifest);
+    stored_choose(job, manifest);
     return exit_code;
 }
 
@@ -359,8 +360,8 @@ static int bring_file(struct job *job, const struct wire_agent_file *file)
             exit_code = EXIT_UNREACHABLE;
         }
         if (exit_code == 0) {
-            exit_code = give_all(job, file, &part, got->bytes + got->start,
-                                 got->used);
+            exit_code =
+                give_all(job, file, &part, got->bytes + got->start, got->used);
             part.at += got->used;
         }
     }

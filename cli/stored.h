@@ -36,6 +36,9 @@ int stored_take(struct stored *stored, const struct mux_frame *frame);
 /** Forget what a host has. */
 void stored_forget(struct stored *stored);
 
+/** Of what hosts have said, find the newest generation that is whole together. As stored_find(). */
+void stored_choose(struct job *job, struct checkpoint_manifest *manifest);
+
 /** Ask all hosts that are left what they have, and find the newest generation that is whole
  * together.
  * @param[out] manifest  of it; generation 0: there is none

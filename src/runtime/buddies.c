@@ -24,6 +24,7 @@
 #include "runtime/node.h"
 #include "runtime/parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,7 +210,9 @@ static tm_status receive_are(struct node *node, node_id from,
     if (message->body_size == 0) {
         checkpoint_remove(node->options.checkpoint.folder, generation);
     } else {
-        answer.body = commit(node, message);
+        answer.body = planned_faults_refuse_manifest(&node->planned_faults)
+                          ? strerror(ENOSPC)
+                          : commit(node, message);
         answer.body_size =
             answer.body == NULL ? 0 : (uint32_t)strlen(answer.body);
     }

@@ -277,27 +277,37 @@ class Buddies(Recovery):
             self.lose(job, lost)
             self.expect_goes_on(job, right)
 
-    def what_cannot_be_copied_is_no_loss(self):
-        """The next host has no room from some time on: one warning, and the run goes back to
-        the checkpoint that there was."""
-        program = self.program("resumed", *TALK)
-        right = self.right_of_work()
-        self.variables["TEAMSTER_TEST_REFUSE_COPIES"] = "1:9"
+    def expect_no_more(self, fault, why):
+        """From some time on there are no checkpoints: one warning, and the run goes back to the
+        one that there was, which all hosts have."""
+        program = self.program("resumed", *TALK, "-b", 200)
+        right = self.right(self.program("resumed", *WORK, "-b", 200))
+        name, place = fault
+        self.variables[name] = place
         job = self.start_on("a,b,c", program, *self.words())
-        job.await_line("no checkpoint: node 0 cannot write to memory: No space left")
+        job.await_line("no checkpoint: " + why)
         newest = self.newest(job)
         if newest == 0:
             job.fail("there was none", job.kill_all())
         for folder in self.folders_of(job):
             found = self.generations_in(folder)
-            if max(found, default=0) > newest:
+            if found and max(found) > newest:
                 job.fail(f"what came to nothing is left: {found}", job.kill_all())
-        del self.variables["TEAMSTER_TEST_REFUSE_COPIES"]
         self.lose(job, "c")
         output = job.expect_success()
-        if self.result(output) != right or len(BACK.findall(output)) != 1:
+        if (self.result(output) != right or len(BACK.findall(output)) != 1 or
+                "is refused" in output):
             job.fail("another result, or not back", output)
+        self.expect_each_line_once(job, output, ITERATIONS)
         self.expect_no_folder(job, output)
+
+    def what_cannot_be_copied_is_no_loss(self):
+        self.expect_no_more(("TEAMSTER_TEST_REFUSE_COPIES", "1:50"),
+                            "node 0 cannot write to memory: No space left")
+
+    def what_one_host_cannot_keep_is_no_loss(self):
+        self.expect_no_more(("TEAMSTER_TEST_REFUSE_MANIFESTS", "1:4"),
+                            "a host cannot keep it: No space left")
 
     def who_asks_is_answered(self):
         """For a checkpoint; nodes neither come nor go."""
