@@ -45,6 +45,8 @@
 /** For a signal descriptor, and the most nodes that a run has. */
 #define POLLED_MAX (1 + 2 + TM_MAX_NODES * MUX_CHANNELS)
 
+extern char **environ;
+
 struct agent_node {
     pid_t pid; ///< 0: it was not started
     int is_alive;
@@ -64,6 +66,7 @@ struct agent {
     struct agent_node *nodes;
     int is_over;
     int exit_code;
+    char **environment; ///< as it was before START
 };
 
 static void end(struct agent *agent, int exit_code)
@@ -301,6 +304,31 @@ static void kill_nodes(struct agent *agent)
     }
 }
 
+static char **copy_environment(void)
+{
+    size_t n = 0;
+    char **copy;
+
+    while (environ[n] != NULL) {
+        n++;
+    }
+    copy = calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < n; i++) {
+        copy[i] = strdup(environ[i]);
+    }
+    return copy;
+}
+
+/** What START has set for nodes of before is not for others. */
+static void restore_environment(const struct agent *agent)
+{
+    clearenv();
+    for (char **variable = agent->environment;
+         variable != NULL && *variable != NULL; variable++) {
+        putenv(*variable);
+    }
+}
+
 /** What nodes of before have heard is no news of now. */
 static void forget_beats(struct agent *agent)
 {
@@ -316,6 +344,7 @@ static int take_again(struct agent *agent)
     kill_nodes(agent);
     keeper_clear(&agent->keeper, NULL, 0);
     forget_beats(agent);
+    restore_environment(agent);
     mux_forget(&agent->mux);
     free(agent->nodes);
     agent->nodes = NULL;
@@ -529,6 +558,7 @@ int command_agent(int argc, char **argv)
         return EXIT_USAGE;
     }
     spawn_keep_cores_away();
+    agent.environment = copy_environment();
     if (open_signals(&agent) != 0 || open_connection(&agent) != 0 ||
         keeper_start(&agent.keeper, 0) != 0) {
         log_error("the agent cannot start: %m");

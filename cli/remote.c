@@ -19,6 +19,9 @@
 
 #define FINISH_MS 3000
 
+/** Of nodes that have much memory, and that others need what is in. */
+#define CLEAR_MS 9000
+
 size_t remote_n_polled(const struct remote *remote)
 {
     size_t n = 0;
@@ -200,16 +203,17 @@ static void hear_end(struct remote_host *host)
     }
 }
 
-/** Wait for the agents' ends of file, or for CLEAR. */
-static void wait_for_agents(struct job *job)
+/** Wait for the agents' ends of file, or for CLEAR, so long at most. */
+static void wait_for_agents(struct job *job, unsigned most_ms)
 {
     struct remote *remote = &job->remote;
     struct pollfd *set = calloc(remote_n_polled(remote), sizeof *set);
     uint64_t end_ns = clock_now_ns() +
-                      (uint64_t)(FINISH_MS * job->slowdown) * UINT64_C(1000000);
+                      (uint64_t)(most_ms * job->slowdown) * UINT64_C(1000000);
 
     while (set != NULL && !all_have_answered(remote) &&
            clock_now_ns() < end_ns) {
+        remote_say_alive(remote);
         remote_fill(remote, set);
         poll(set, remote_n_polled(remote), 100);
         remote_move(remote, set, clock_now_ns());
@@ -261,7 +265,7 @@ void remote_finish(struct job *job)
         say_bye(&remote->hosts[i]);
     }
     if (remote->n > 0) {
-        wait_for_agents(job);
+        wait_for_agents(job, FINISH_MS);
     }
     for (unsigned i = 0; i < remote->n; i++) {
         close_host(job, &remote->hosts[i]);
@@ -300,7 +304,7 @@ void remote_clear(struct job *job, const uint8_t *is_of_no_use)
         }
     }
     if (remote->n > 0) {
-        wait_for_agents(job);
+        wait_for_agents(job, CLEAR_MS);
     }
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];

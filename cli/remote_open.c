@@ -146,7 +146,8 @@ void remote_hear(const struct remote *remote, struct remote_host *host)
             remote_take(host, &frame);
         }
     }
-    if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0') {
+    if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0' &&
+        !host->is_over) {
         remote_hear_words(host);
         remote_last_words(host, host->why, sizeof host->why);
         if (host->why[0] == '\0') {

@@ -31,7 +31,7 @@
 #include "memory_files.h"
 #include "os/checkpoint_manifest.h"
 
-#define LIST_S 5.0
+#define LIST_S 30.0 // a host that is silent is given up before
 #define PART_S 30.0
 
 // ---- what hosts say
@@ -342,6 +342,13 @@ static int is_lacking(struct job *job, const struct wire_agent_file *file)
     return 0;
 }
 
+/** @return an exit code */
+static int tell_unread(struct job *job)
+{
+    job_say(job, "a file of the checkpoint cannot be read any more");
+    return EXIT_UNREACHABLE;
+}
+
 static int bring_file(struct job *job, const struct wire_agent_file *file)
 {
     const int from = is_lacking(job, file) ? find_host(job, file) : -1;
@@ -349,15 +356,14 @@ static int bring_file(struct job *job, const struct wire_agent_file *file)
     int exit_code = 0;
 
     if (from < 0) {
-        return is_lacking(job, file) ? EXIT_UNREACHABLE : 0;
+        return is_lacking(job, file) ? tell_unread(job) : 0;
     }
     for (part.at = 0; part.at < file->at && exit_code == 0;) {
         const struct buffer *got = &stored_of(job, (unsigned)from)->part;
 
         exit_code = fetch_part(job, (unsigned)from, &part);
         if (exit_code == 0 && got->used == 0) {
-            job_say(job, "a file of the checkpoint cannot be read any more");
-            exit_code = EXIT_UNREACHABLE;
+            exit_code = tell_unread(job);
         }
         if (exit_code == 0) {
             exit_code =

@@ -101,6 +101,12 @@ class Buddies(Recovery):
             job.fail(f"no agent on {host}", job.kill_all())
         return pid
 
+    def node_of(self, job, number):
+        """The process of a node, of any host."""
+        variable = f"TEAMSTER_NODE={number}\0".encode()
+        return next(pid for pid in job.processes() if variable in
+                    jobs.read_bytes(f"/proc/{pid}/environ"))
+
     def lose(self, job, *lost):
         """Several at once: the launcher sees nothing of it before all have gone."""
         agents = [self.agent(job, host) for host in lost]
@@ -161,13 +167,11 @@ class Buddies(Recovery):
     def the_same_crash_again_ends_the_run(self):
         program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000, "-c", 25)
         job = self.start(2, program, *self.words(recover="--recover=2"))
-        self.folders_of(job)
         code, output = job.finish()
         if (code != NODE_LOST or "--restart" in output or not re.search(
                 r"^teamster run: 2 tries from there came no farther "
                 r"\(--recover=2\)$", output, re.M)):
             job.fail(f"exit code {code}", output)
-        self.expect_no_folder(job, output)
 
     # ---- several
 
@@ -195,10 +199,7 @@ class Buddies(Recovery):
         job = self.start_on("a,b,c", program, *self.words())
         self.await_generations(job, 2)
         agents = [self.agent(job, host) for host in "abc"]
-        node = next(pid for pid in job.processes() if
-                    jobs.parent_of(pid) == agents[1] and b"TEAMSTER_NODE=1\0"
-                    in jobs.read_bytes(f"/proc/{pid}/environ"))
-        os.kill(node, signal.SIGKILL)
+        os.kill(self.node_of(job, 1), signal.SIGKILL)
         job.await_line("back to iteration")
         self.await_generations(job, 1)
         if [self.agent(job, host) for host in "abc"] != agents:
@@ -249,8 +250,8 @@ class Buddies(Recovery):
         program = self.program("resumed", *TALK)
         right = self.right_of_work()
         job = self.start_on("a,b", program, *self.words(every=100000))
-        self.folders_of(job)
         job.await_line("iteration 20$|iteration 2[0-9]")
+        self.folders_of(job)
         self.lose(job, "b")
         output = job.expect_success()
         if ("nothing was saved yet: back to the beginning" not in output or
@@ -327,6 +328,26 @@ class Buddies(Recovery):
         if code != 128 + signal.SIGTERM or "--restart" in output:
             job.fail(f"exit code {code}", output)
         self.expect_no_folder(job, output)
+
+    def agents_stay_with_a_folder_too(self):
+        """A host that has had a second agent, for a node that came, has one then."""
+        program = self.program("resumed", *WORK, "-p", 4000)
+        right = self.right_of_work()
+        job = self.start_on("a,b", program, f"--checkpoint={self.folder},every=5",
+                            "--recover")
+        job.await_line("checkpoints go to")
+        agent = self.agent(job, "b")
+        added = self.ask(job, "add", job.process.pid, "a")
+        if added[0] != 0:
+            job.fail(added[1], job.kill_all())
+        super().await_generations(job, 1)
+        os.kill(self.node_of(job, 2), signal.SIGKILL)
+        job.await_line("back to iteration")
+        if self.agent(job, "b") != agent:
+            job.fail("another agent", job.kill_all())
+        output = job.expect_success()
+        if self.result(output) != right or "instead of" in output:
+            job.fail("another result, or fewer nodes", output)
 
     def nothing_is_left_when_the_launcher_is_killed(self):
         program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
