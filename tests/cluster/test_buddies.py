@@ -4,7 +4,7 @@
 
     test_buddies.py TEST --build DIR [--seed N]
 
-Hosts are processes of this machine (hosts.py), each with its own folder in /dev/shm.
+Hosts are processes of this machine (logins.py), each with its own folder in /dev/shm.
 """
 import argparse
 import contextlib
@@ -14,8 +14,8 @@ import signal
 import subprocess
 import sys
 
-import hosts
 import jobs
+import logins
 from test_recovery import BACK, LOST, NODE_LOST, THREADS, Recovery
 
 ITERATIONS = 200
@@ -36,7 +36,7 @@ def pids_in_memory():
 class Buddies(Recovery):
     def __init__(self, options, folder):
         super().__init__(options, folder)
-        self.ssh = hosts.Hosts(folder).ssh
+        self.ssh = logins.Hosts(folder).ssh
         self.folders = set()  # that runs have had
 
     def words(self, every=5, recover=None):
@@ -91,7 +91,7 @@ class Buddies(Recovery):
         def find():
             for pid in job.processes():
                 variables = jobs.read_bytes(f"/proc/{pid}/environ")
-                if (f"{hosts.NAME}={host}\0".encode() in variables
+                if (f"{logins.NAME}={host}\0".encode() in variables
                         and jobs.read_bytes(f"/proc/{pid}/comm") == b"teamster\n"):
                     return pid
             return None
