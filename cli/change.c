@@ -132,7 +132,7 @@ static void let_host_go(struct job *job, const struct node *node)
             return;
         }
     }
-    if (node->host > 0) {
+    if (node->host > 0 && !job->plan->is_in_memory) { // else it has files
         remote_retire(&job->remote.hosts[node->host - 1]);
     }
 }

@@ -29,11 +29,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Where the launcher looks for it, too. */
+/** The folder of the run, in this host's memory: cli/keeper.c. */
 #define FOLDER "TEAMSTER_FOLDER"
 
-/** Two generations and the one under way, each with a copy of another host's; as much as
- * nothing may be left over. */
+/** So many times a node's part has to fit into what there is still: the copy that it is written
+ * from, its file, that of the host in front, and as much to spare. */
 #define TIMES_IN_MEMORY 4u
 
 // ---- the beginning

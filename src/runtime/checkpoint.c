@@ -17,7 +17,8 @@
 //             CUT_TAKEN by all: threads go on -> WRITE
 //   WRITE     each node writes its copies to its file (checkpoint_files.c), or says which
 //             earlier file has them (CUT_OLDER); CUT_SAVED by all -> CONFIRM
-//   CONFIRM   the root writes the manifest -> IDLE, with a warning if one could not write
+//   CONFIRM   the root writes the manifest, or with --buddy gives it to all hosts (buddies.c)
+//             -> IDLE, with a warning if one could not write
 //
 // Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
 // (checkpoint_ask) is due at once, where the next iteration ends; who asks is told what has come
