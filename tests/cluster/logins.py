@@ -19,8 +19,7 @@ import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as way:
     way.connect({place!r})
     socket.send_fds(way, [b"{{"], [0, 1, 2])
-    way.sendall(json.dumps([sys.argv[-2], sys.argv[-1], dict(os.environ)]).encode())
-    way.shutdown(socket.SHUT_WR)
+    way.sendall(json.dumps([*sys.argv[-2:], dict(os.environ)]).encode() + b"\\n")
     way.recv(1)  # until it has ended
 """
 
@@ -47,7 +46,7 @@ class Hosts:
     def log_in(self, way):
         with way:
             files = socket.recv_fds(way, 1, 3)[1]
-            host, command, variables = json.loads(way.makefile().read())
+            host, command, variables = json.loads(way.makefile().readline())
             agent = subprocess.Popen(
                 ["sh", "-c", command], stdin=files[0], stdout=files[1],
                 stderr=files[2], start_new_session=True,
@@ -55,4 +54,12 @@ class Hosts:
                      "SSH_CONNECTION": "127.0.0.1 1 127.0.0.1 22"})
             for file in files:
                 os.close(file)
+            threading.Thread(target=self.end_with, args=(way, agent),
+                             daemon=True).start()
             agent.wait()
+            way.shutdown(socket.SHUT_RDWR)
+
+    def end_with(self, way, agent):
+        """Who has logged in has ended, and so does the agent."""
+        way.recv(1)
+        agent.terminate()
