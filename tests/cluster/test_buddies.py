@@ -292,7 +292,8 @@ class Buddies(Recovery):
             job.fail("there was none", job.kill_all())
         for folder in self.folders_of(job):
             found = self.generations_in(folder)
-            if found and max(found) > newest:
+            whole = self.generations_in(folder, "manifest")
+            if found and (max(found) > newest or newest not in whole):
                 job.fail(f"what came to nothing is left: {found}", job.kill_all())
         self.lose(job, "c")
         output = job.expect_success()
