@@ -9,7 +9,10 @@
 //           nodes; STARTED or FAILED for each
 //   then    bytes of channels, signals, NOTE when a node has come to tm_init(), EXIT
 //           when it has ended
+//   AGAIN   from the launcher: all nodes are ended, and there may be another START
 //   BYE     from the launcher: it is over
+//
+// Checkpoints in the memory of this host are listed, read and written for it: agent_memory.c.
 //
 // The nodes end with the agent, whatever ends it: BYE, the end of its input (the
 // launcher, or ssh, has ended), a signal, or a launcher that has been silent for
@@ -25,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent_memory.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "beat.h"
@@ -40,6 +44,8 @@
 
 /** For a signal descriptor, and the most nodes that a run has. */
 #define POLLED_MAX (1 + 2 + TM_MAX_NODES * MUX_CHANNELS)
+
+extern char **environ;
 
 struct agent_node {
     pid_t pid; ///< 0: it was not started
@@ -60,6 +66,7 @@ struct agent {
     struct agent_node *nodes;
     int is_over;
     int exit_code;
+    char **environment; ///< as it was before START
 };
 
 static void end(struct agent *agent, int exit_code)
@@ -288,6 +295,65 @@ static int take_note(struct agent *agent, const struct mux_frame *frame)
     return 1;
 }
 
+static void kill_nodes(struct agent *agent)
+{
+    for (unsigned i = 0; i < agent->n_nodes; i++) {
+        if (agent->nodes[i].pid > 0) {
+            kill(-agent->nodes[i].pid, SIGKILL);
+        }
+    }
+}
+
+static char **copy_environment(void)
+{
+    size_t n = 0;
+    char **copy;
+
+    while (environ[n] != NULL) {
+        n++;
+    }
+    copy = calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; copy != NULL && i < n; i++) {
+        copy[i] = strdup(environ[i]);
+    }
+    return copy;
+}
+
+/** What START has set for nodes of before is not for others. */
+static void restore_environment(const struct agent *agent)
+{
+    clearenv();
+    for (char **variable = agent->environment;
+         variable != NULL && *variable != NULL; variable++) {
+        putenv(*variable);
+    }
+}
+
+/** What nodes of before have heard is no news of now. */
+static void forget_beats(struct agent *agent)
+{
+    uint8_t bytes[WIRE_SIZE_boot_number];
+
+    while (recv(agent->life[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+    }
+}
+
+/** The run goes back, and will have other nodes. */
+static int take_again(struct agent *agent)
+{
+    kill_nodes(agent);
+    keeper_clear(&agent->keeper, NULL, 0);
+    forget_beats(agent);
+    restore_environment(agent);
+    mux_forget(&agent->mux);
+    free(agent->nodes);
+    agent->nodes = NULL;
+    agent->n_nodes = 0;
+    agent->beat.is_paused = 0;
+    mux_send(&agent->mux, MUX_CLEAR, 0, NULL, 0);
+    return 1;
+}
+
 static int obey(struct agent *agent, const struct mux_frame *frame)
 {
     switch (frame->kind) {
@@ -302,8 +368,10 @@ static int obey(struct agent *agent, const struct mux_frame *frame)
         return 1;
     case MUX_BEAT:
         return 1;
+    case MUX_AGAIN:
+        return take_again(agent);
     default:
-        return 0;
+        return agent_memory_obey(&agent->mux, agent->keeper.folder, frame);
     }
 }
 
@@ -473,11 +541,7 @@ static void say_hello(struct agent *agent)
 
 static void finish(struct agent *agent)
 {
-    for (unsigned i = 0; i < agent->n_nodes; i++) {
-        if (agent->nodes[i].pid > 0) {
-            kill(-agent->nodes[i].pid, SIGKILL);
-        }
-    }
+    kill_nodes(agent);
     keeper_finish(&agent->keeper);
     mux_close(&agent->mux);
     free(agent->nodes);
@@ -494,6 +558,7 @@ int command_agent(int argc, char **argv)
         return EXIT_USAGE;
     }
     spawn_keep_cores_away();
+    agent.environment = copy_environment();
     if (open_signals(&agent) != 0 || open_connection(&agent) != 0 ||
         keeper_start(&agent.keeper, 0) != 0) {
         log_error("the agent cannot start: %m");

@@ -147,7 +147,8 @@ struct launch_plan {
     int is_tagged;
     int is_verbose;
     int hosts_are_others;       ///< not emulated here
-    const char *checkpoints;    ///< their folder
+    const char *checkpoints;    ///< their folder; "": there is none
+    int is_in_memory;           ///< they are in that of hosts
     unsigned save_before_s;     ///< of --checkpoint-before; 0: none
     const char *restart;        ///< the folder of --restart; "none": none
     unsigned n_recoveries;      ///< of --recover; 0: none
@@ -361,6 +362,12 @@ void remote_add_node(struct remote_host *host, unsigned node,
 /** Take what ssh and the agent have said, up to STARTED and FAILED. */
 void remote_hear(const struct remote *remote, struct remote_host *host);
 
+/** Wait until all hosts are settled, and listen to them meanwhile, or until the time is over.
+ * @param what  that is waited for, to be said of hosts that are slow; NULL: it is not
+ * @return 0; or an exit code: a signal ends it */
+int remote_wait(struct job *job, int (*is_settled)(const struct remote_host *),
+                const char *what, double seconds);
+
 /** Have agents that have said HELLO start their nodes.
  * @param hosts  [n]
  * @param start  what is said of all of them; the rest is filled in
@@ -423,6 +430,16 @@ uint64_t remote_due_ns(const struct remote *remote);
 /** End what is left on the other hosts. Waits for them, but not for long: those that do not
  * answer are lost. */
 void remote_finish(struct job *job);
+
+/** The run goes back: agents end what is left on their hosts, and stay. As remote_finish() for
+ * those that are of no use, or do not answer. @param is_of_no_use  [hosts] */
+void remote_clear(struct job *job, const uint8_t *is_of_no_use);
+
+/** Then: forget the others. Hosts have other numbers, and no nodes. */
+void remote_keep_clear(struct remote *remote);
+
+/** Who leads to those that stay. @param[out] pids  [hosts] @return how many */
+unsigned remote_list_reachers(const struct remote *remote, pid_t *pids);
 
 /** Forget them, with their names. */
 void remote_release(struct job *job);

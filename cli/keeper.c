@@ -187,8 +187,18 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-/** Kill and reap every child but two. @return how many there were */
-static unsigned kill_children(pid_t keeper, pid_t spared)
+static int is_among(pid_t pid, const pid_t *pids, unsigned n)
+{
+    unsigned i = 0;
+
+    while (i < n && pids[i] != pid) {
+        i++;
+    }
+    return i < n;
+}
+
+/** Kill and reap every child but some. @return how many there were */
+static unsigned kill_children(pid_t keeper, const pid_t *spared, unsigned n)
 {
     DIR *processes = opendir("/proc");
     unsigned n_found = 0;
@@ -198,7 +208,7 @@ static unsigned kill_children(pid_t keeper, pid_t spared)
         pid_t pid = (pid_t)atoi(entry->d_name);
 
         if (!isdigit((unsigned char)entry->d_name[0]) || pid == keeper ||
-            pid == spared || parent_of(pid) != getpid()) {
+            is_among(pid, spared, n) || parent_of(pid) != getpid()) {
             continue;
         }
         kill(pid, SIGKILL);
@@ -211,16 +221,17 @@ static unsigned kill_children(pid_t keeper, pid_t spared)
     return n_found;
 }
 
-static void end_children(const struct keeper *keeper, pid_t spared)
+static void end_children(const struct keeper *keeper, const pid_t *spared,
+                         unsigned n)
 {
     // Each round may turn up the children of those of the last one.
-    while (kill_children(keeper->pid, spared) > 0) {
+    while (kill_children(keeper->pid, spared, n) > 0) {
     }
 }
 
-void keeper_clear(const struct keeper *keeper, pid_t spared)
+void keeper_clear(const struct keeper *keeper, const pid_t *spared, unsigned n)
 {
-    end_children(keeper, spared);
+    end_children(keeper, spared, n);
     processor_groups_remove(keeper->job);
     segments_empty_folder(keeper->folder);
     tell(keeper, FORGET);
@@ -228,7 +239,7 @@ void keeper_clear(const struct keeper *keeper, pid_t spared)
 
 void keeper_finish(struct keeper *keeper)
 {
-    end_children(keeper, 0);
+    end_children(keeper, NULL, 0);
     processor_groups_remove(keeper->job);
     segments_remove_folder(keeper->folder);
     tell(keeper, FAREWELL);

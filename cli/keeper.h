@@ -26,8 +26,8 @@ void keeper_add(const struct keeper *keeper, pid_t node);
 
 /** All nodes that it was told of have ended, and a run goes on with others: end what they
  * left behind, processes and segments.
- * @param spared  a child that is no node's; 0: there is none */
-void keeper_clear(const struct keeper *keeper, pid_t spared);
+ * @param spared  [n] children that are no nodes'; it is to be told of them anew */
+void keeper_clear(const struct keeper *keeper, const pid_t *spared, unsigned n);
 
 /** End all processes that nodes left behind, remove the folder, then end the
  * keeper. */

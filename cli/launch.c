@@ -35,6 +35,9 @@
 #include "process_end.h"
 #include "watchers.h"
 
+/** At least so often agents are told that the launcher lives. */
+#define BEAT_NS (BEAT_POLL_MS * UINT64_C(1000000))
+
 #define SECOND_NS UINT64_C(1000000000)
 #define AFTER_END_S 1  // for processes that still hold a node's output
 #define LAST_WORDS_S 2 // for our own output if a signal ended the run
@@ -432,8 +435,11 @@ static int wait_for(struct job *job, int fd)
         set[2] = watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0);
         set[3] = watch(job->err->fd, job->err->waiting.used > 0 ? POLLOUT : 0);
         due_ns = sink_due_ns(job->err);
-        poll(set, 4,
-             timeout_ms(due_ns != 0 ? due_ns : UINT64_MAX, clock_now_ns()));
+        if (job->remote.n > 0 || due_ns == 0) { // agents are to stay
+            due_ns = job->remote.n > 0 ? clock_now_ns() + BEAT_NS : UINT64_MAX;
+        }
+        poll(set, 4, timeout_ms(due_ns, clock_now_ns()));
+        remote_say_alive(&job->remote);
         take_signals(job);
         write_sinks(job, clock_now_ns());
     } while (job->exit_code == exit_code && set[0].revents == 0);

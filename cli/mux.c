@@ -64,6 +64,7 @@ int mux_make_channels(struct mux *mux, unsigned n_nodes)
         return -1;
     }
     mux->n_nodes = n_nodes;
+    mux->is_deaf = 0;
     for (size_t i = 0; i < n; i++) {
         mux->channels[i].fd = -1;
     }
@@ -76,18 +77,24 @@ static void channel_close(struct channel *channel)
     buffer_release(&channel->out);
 }
 
+void mux_forget(struct mux *mux)
+{
+    for (size_t i = 0; i < (size_t)mux->n_nodes * MUX_CHANNELS; i++) {
+        channel_close(&mux->channels[i]);
+    }
+    free(mux->channels);
+    mux->channels = NULL;
+    mux->n_nodes = 0;
+    mux->is_deaf = 1;
+}
+
 void mux_close(struct mux *mux)
 {
     descriptor_drop(&mux->in);
     descriptor_drop(&mux->out_fd);
-    for (size_t i = 0; i < (size_t)mux->n_nodes * MUX_CHANNELS; i++) {
-        channel_close(&mux->channels[i]);
-    }
+    mux_forget(mux);
     buffer_release(&mux->from);
     buffer_release(&mux->to);
-    free(mux->channels);
-    mux->channels = NULL;
-    mux->n_nodes = 0;
 }
 
 void mux_attach(struct mux *mux, unsigned node, enum mux_channel which, int fd)
@@ -275,6 +282,9 @@ static int take_channel_frame(struct mux *mux, const struct mux_frame *frame)
     struct wire_reader reader = wire_read(frame->body, frame->size);
     unsigned which = wire_get_u8(&reader);
 
+    if (mux->is_deaf) {
+        return 1; // it was sent before the other side knew that they have gone
+    }
     if (reader.failed || which >= MUX_CHANNELS || frame->node >= mux->n_nodes) {
         return 0;
     }

@@ -55,6 +55,7 @@ struct mux {
     int in; ///< -1 after its end
     int out_fd;
     int is_broken; ///< the other side does not speak this language, or is gone
+    int is_deaf;   ///< to channels: there are none any more, or not yet again
     struct buffer from;
     struct buffer to;
     unsigned n_nodes;
@@ -72,8 +73,12 @@ void mux_close(struct mux *mux);
 /** Nothing comes any more: files end, when what has come for them is written. */
 void mux_end(struct mux *mux);
 
-/** Make the channels; nodes are those of one host, counted from 0. Once.
- * @return 0, -1 without memory */
+/** Nodes have ended, and others will come: the channels go, and what still comes of them is
+ * dropped, until there are new ones. */
+void mux_forget(struct mux *mux);
+
+/** Make the channels; nodes are those of one host, counted from 0. Once, and again behind
+ * mux_forget(). @return 0, -1 without memory */
 int mux_make_channels(struct mux *mux, unsigned n_nodes);
 
 /** Connect a channel to a file, which becomes mux's and is made non-blocking, but

@@ -41,6 +41,18 @@ static void attach(struct side *side, unsigned node, enum mux_channel which,
     fcntl(ends[!is_writer], F_SETFL, O_NONBLOCK);
 }
 
+static void make_channels(void)
+{
+    assert_int_equal(mux_make_channels(&launcher.mux, N_NODES), 0);
+    assert_int_equal(mux_make_channels(&agent.mux, N_NODES), 0);
+    for (unsigned node = 0; node < N_NODES; node++) {
+        for (unsigned which = 0; which < MUX_CHANNELS; which++) {
+            attach(&launcher, node, which, which != MUX_INPUT);
+            attach(&agent, node, which, which == MUX_INPUT);
+        }
+    }
+}
+
 static int open_sides(void **unused)
 {
     int there[2];
@@ -52,20 +64,12 @@ static int open_sides(void **unused)
     assert_int_equal(pipe(back), 0);
     mux_open(&launcher.mux, back[0], there[1]);
     mux_open(&agent.mux, there[0], back[1]);
-    assert_int_equal(mux_make_channels(&launcher.mux, N_NODES), 0);
-    assert_int_equal(mux_make_channels(&agent.mux, N_NODES), 0);
-    for (unsigned node = 0; node < N_NODES; node++) {
-        for (unsigned which = 0; which < MUX_CHANNELS; which++) {
-            attach(&launcher, node, which, which != MUX_INPUT);
-            attach(&agent, node, which, which == MUX_INPUT);
-        }
-    }
+    make_channels();
     return 0;
 }
 
-static void close_side(struct side *side)
+static void close_ends(struct side *side)
 {
-    mux_close(&side->mux);
     for (unsigned node = 0; node < N_NODES; node++) {
         for (unsigned which = 0; which < MUX_CHANNELS; which++) {
             if (side->remote_end[node][which] >= 0) {
@@ -78,8 +82,10 @@ static void close_side(struct side *side)
 static int close_sides(void **unused)
 {
     (void)unused;
-    close_side(&launcher);
-    close_side(&agent);
+    mux_close(&launcher.mux);
+    mux_close(&agent.mux);
+    close_ends(&launcher);
+    close_ends(&agent);
     return 0;
 }
 
@@ -267,6 +273,23 @@ static void what_waits_is_bounded(void **unused)
     assert_true(launcher.mux.from.used < (1 << 20));
 }
 
+/** What one side still sends of nodes that the other has forgotten does no harm. */
+static void channels_go_and_come_again(void **unused)
+{
+    (void)unused;
+    mux_forget(&agent.mux);
+    assert_int_equal(write(launcher.remote_end[1][MUX_LINK], "late", 4), 4);
+    move(&launcher);
+    move(&agent);
+    assert_int_equal(agent.mux.is_broken, 0);
+    mux_forget(&launcher.mux);
+    close_ends(&launcher);
+    close_ends(&agent);
+    make_channels();
+    pass(&launcher, &agent, 1, MUX_LINK, 1000);
+    pass(&agent, &launcher, 0, MUX_OUT, 1000);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, open_sides, close_sides)
 
@@ -280,6 +303,7 @@ int main(void)
         TEST(other_frames_are_handed_out_in_order),
         TEST(nonsense_is_not_listened_to),
         TEST(what_waits_is_bounded),
+        TEST(channels_go_and_come_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,11 @@
 //                                        again
 //   the checkpoint                       the newest whose files are whole
 //   hosts that are lost                  a spare takes the place of each, or it is left out
-//   all processes and agents are ended   take_down
-//   agents and nodes are started anew    with another key, by launch.c
+//   all nodes are ended                  take_down; agents of hosts that are there stay
+//   nodes are started anew               with another key, by launch.c
+//
+// With --buddy checkpoints are in the memory of hosts, and stored.c finds them and brings them to
+// where they are needed.
 //
 // R1  No process of before writes into a checkpoint that is used later: those that can be
 //     reached have ended, and one that cannot has other numbers of generations than those
@@ -87,23 +90,53 @@ static uint64_t count_before(const struct job *job)
     return n_ended;
 }
 
+static void begin_recovery(struct job *job, const char *folder)
+{
+    struct recovery *recovery = &job->recovery;
+
+    recovery->folder = folder;
+    recovery->n_most = job->plan->n_recoveries;
+    recovery->began_ns = job->start_ns;
+    input_keep(&job->input);
+}
+
+/** With --buddy. The folder goes with the run: keeper.c. @return 0, or an exit code (told) */
+static int claim_memory(struct job *job)
+{
+    struct recovery *recovery = &job->recovery;
+
+    if (job->keeper.folder[0] == '\0') {
+        job_say(job, "--buddy: no folder for checkpoints can be made in "
+                     "/dev/shm; see --checkpoint=DIR");
+        return EXIT_CONFIG;
+    }
+    snprintf(recovery->in_memory, sizeof recovery->in_memory,
+             "%s/" CHECKPOINT_IN_MEMORY, job->keeper.folder);
+    recovery->is_in_memory = 1;
+    recovery->manifest = calloc(1, sizeof *recovery->manifest);
+    ensure_memory(recovery->manifest != NULL);
+    begin_recovery(job, recovery->in_memory);
+    return 0;
+}
+
 /** With --recover, which goes back to what is there. @return 0, or an exit code (told) */
 static int claim_folder(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
-    const char *why = checkpoint_open_folder(job->plan->checkpoints);
+    const char *why;
 
+    if (job->plan->is_in_memory) {
+        return claim_memory(job);
+    }
+    why = checkpoint_open_folder(job->plan->checkpoints);
     why = why == NULL ? checkpoint_claim(job->plan->checkpoints) : why;
     if (why != NULL) {
         job_say(job, "checkpoints cannot be written to %s: %s",
                 job->plan->checkpoints, why);
         return EXIT_OUTPUT;
     }
-    recovery->folder = job->plan->checkpoints;
-    recovery->before = recovery_newest_in(recovery->folder);
-    recovery->n_most = job->plan->n_recoveries;
-    recovery->began_ns = job->start_ns;
-    input_keep(&job->input);
+    recovery->before = recovery_newest_in(job->plan->checkpoints);
+    begin_recovery(job, job->plan->checkpoints);
     return 0;
 }
 
@@ -155,6 +188,8 @@ void recovery_release(struct job *job)
     hosts_release(&job->recovery.hosts);
     hosts_release(&job->recovery.lost);
     free(job->recovery.plan);
+    stored_forget(&job->recovery.here);
+    free(job->recovery.manifest);
     free(job->held.writers);
     held_release(&job->held);
 }
@@ -319,13 +354,72 @@ static void place_nodes(struct job *job, const uint8_t *is_lost,
 
 // ---- the checkpoint
 
-/** The number that begins the next thousand. */
-static uint64_t next_thousand(const char *folder)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    return (recovery_newest_in(folder) / THOUSAND + 1) * THOUSAND;
+    return a > b ? a : b;
+}
+
+/** The number that begins the next thousand. */
+static uint64_t next_thousand(const struct recovery *recovery)
+{
+    const uint64_t highest =
+        recovery->is_in_memory // later ones are removed before it goes on
+            ? larger(recovery->first, larger(recovery->saved.generation,
+                                             recovery->back.generation))
+            : recovery_newest_in(recovery->folder);
+
+    return (highest / THOUSAND + 1) * THOUSAND;
+}
+
+/** @return 0: there is none that is whole, which is told, or the run is ended */
+static int find_in_memory(struct job *job, struct saved *back)
+{
+    struct checkpoint_manifest *manifest = job->recovery.manifest;
+    const int exit_code = stored_find(job, manifest);
+
+    if (exit_code != 0) {
+        job->exit_code = exit_code;
+        job_say(job, "it was ended while it looked for a checkpoint");
+        return 0;
+    }
+    *back = recovery_saved_of(&job->recovery, manifest->generation,
+                              manifest->n_ended, manifest->time_s);
+    return 1;
+}
+
+static int find_checkpoint(struct job *job, recovery_wait_fn *wait,
+                           struct saved *back)
+{
+    return job->recovery.is_in_memory ? find_in_memory(job, back)
+                                      : recovery_find(job, wait, back);
+}
+
+static void remove_others(struct job *job)
+{
+    if (job->recovery.is_in_memory) {
+        stored_keep(job, job->recovery.back.generation);
+    } else {
+        recovery_remove_outdated(&job->recovery);
+    }
 }
 
 // ---- the end of what was, the beginning of what comes
+
+/** Of nodes, and who leads to hosts that are lost. */
+static void clear_processes(struct job *job)
+{
+    pid_t *spared = calloc(job->remote.n + 1, sizeof *spared);
+    unsigned n;
+
+    ensure_memory(spared != NULL);
+    n = remote_list_reachers(&job->remote, spared);
+    spared[n] = job->web_pid;
+    keeper_clear(&job->keeper, spared, n + (job->web_pid > 0));
+    for (unsigned i = 0; i < n; i++) {
+        keeper_add(&job->keeper, spared[i]);
+    }
+    free(spared);
+}
 
 /** Nobody and nothing of the nodes is left. @param[out] is_lost  [1 + hosts] which hosts are
  * of no use any more */
@@ -335,7 +429,7 @@ static void take_down(struct job *job, uint8_t *is_lost)
     for (unsigned i = 0; i < job->remote.n; i++) {
         is_lost[1 + i] = is_host_lost(job, i) != 0;
     }
-    remote_finish(job);
+    remote_clear(job, &is_lost[1]);
     // What was written before the checkpoint does not come again.
     job_end_streams(job, stream_forget);
     for (unsigned i = 0; i < job->remote.n; i++) {
@@ -345,7 +439,7 @@ static void take_down(struct job *job, uint8_t *is_lost)
         memset(is_lost, 0, 1 + job->remote.n);
     }
     input_close(&job->input);
-    keeper_clear(&job->keeper, job->web_pid);
+    clear_processes(job);
 }
 
 /** What is known of nodes, and of the run that they were in, is forgotten. */
@@ -358,11 +452,9 @@ static void forget_nodes(struct job *job)
     shown_release(job);
     buffer_release(&job->findings.text);
     job->findings = (struct report_findings){0};
-    remote_release(job);
+    remote_keep_clear(&job->remote);
     memset(job->nodes, 0, TM_MAX_NODES * sizeof *job->nodes);
     job->shown = (struct shown){0};
-    job->remote = (struct remote){0};
-    job->key = NULL;
     job->phase = JOB_JOINING;
     job->exit_code = 0;
     job->is_consequence = 0;
@@ -442,6 +534,34 @@ static void tell_back(struct job *job, const struct saved *back,
     }
 }
 
+static void tell_gone(struct job *job)
+{
+    const char *folder = job->recovery.folder;
+
+    if (job->recovery.is_in_memory) {
+        job_say(job, "it does not go back: what was saved was in the memory of "
+                     "hosts that are lost, of one and of the one behind it");
+    } else {
+        job_say(job,
+                "it does not go back: a checkpoint was written, but on this "
+                "machine %s has none that is whole; where it can be seen: "
+                "teamster run --restart=%s",
+                folder, folder);
+    }
+}
+
+static void tell_tries(struct job *job)
+{
+    const struct recovery *recovery = &job->recovery;
+    const int is_in_memory = recovery->is_in_memory;
+
+    job_say(job, "%u %s from there came no farther (--recover=%u)%s%s",
+            recovery->n_tries, recovery->n_tries == 1 ? "try" : "tries",
+            recovery->n_most,
+            is_in_memory ? "" : "; to try again: teamster run --restart=",
+            is_in_memory ? "" : recovery->folder);
+}
+
 static int may_go_back(struct job *job, const struct saved *back)
 {
     const struct recovery *recovery = &job->recovery;
@@ -456,20 +576,12 @@ static int may_go_back(struct job *job, const struct saved *back)
     }
     if (back->generation == 0 &&
         (recovery->saved.generation > 0 || recovery->back.generation > 0)) {
-        job_say(job,
-                "it does not go back: a checkpoint was written, but on this "
-                "machine %s has none that is whole; where it can be seen: "
-                "teamster run --restart=%s",
-                recovery->folder, recovery->folder);
+        tell_gone(job);
         return 0;
     }
     if (recovery->n_back > 0 && back->generation == recovery->back.generation &&
         recovery->n_tries >= recovery->n_most) { // R2
-        job_say(job,
-                "%u %s from there came no farther (--recover=%u); to try "
-                "again: teamster run --restart=%s",
-                recovery->n_tries, recovery->n_tries == 1 ? "try" : "tries",
-                recovery->n_most, recovery->folder);
+        tell_tries(job);
         return 0;
     }
     return 1;
@@ -483,10 +595,10 @@ static void note_back(struct job *job, const struct saved *back)
 
     recovery->n_tries = is_same ? recovery->n_tries + 1 : 1;
     recovery->n_back++;
+    recovery->first = next_thousand(recovery);
     recovery->back = *back;
     recovery->saved = (struct saved){0};
     recovery->passed_ns = 0;
-    recovery->first = next_thousand(recovery->folder);
     recovery->began_ns = clock_now_ns();
     seen_go_back(&recovery->out, back->generation);
     seen_go_back(&recovery->err, back->generation);
@@ -504,7 +616,7 @@ int recovery_go_back(struct job *job, recovery_wait_fn *wait)
         return 0;
     }
     job->lost_ns = job->phase == JOB_STOPPING ? job->stop_ns : clock_now_ns();
-    if (!recovery_find(job, wait, &back) || !may_go_back(job, &back)) {
+    if (!find_checkpoint(job, wait, &back) || !may_go_back(job, &back)) {
         return 0;
     }
     take_down(job, is_lost);
@@ -512,7 +624,7 @@ int recovery_go_back(struct job *job, recovery_wait_fn *wait)
     note_farthest(job);
     tell_back(job, &back, places);
     note_back(job, &back);
-    recovery_remove_outdated(&job->recovery);
+    remove_others(job);
     set_plan(job, &hosts);
     forget_nodes(job);
     tell_nodes(&job->recovery, job->plan->restart);

@@ -6,6 +6,7 @@
 
 #include "hostfile.h"
 #include "seen.h"
+#include "stored.h"
 
 struct job;
 struct launch_plan;
@@ -22,9 +23,13 @@ struct saved {
 /** How a run goes on that has lost a node. All zero: it does not. */
 struct recovery {
     const char *folder; ///< of its checkpoints; NULL: it does not go on
-    unsigned n_most;    ///< tries from one checkpoint
-    unsigned n_tries;   ///< until now
-    unsigned n_back;    ///< how often it has gone back
+    int is_in_memory; ///< that is this host's, and others have one too: stored.c
+    char in_memory[128]; ///< its name then
+    struct stored here;
+    struct checkpoint_manifest *manifest; ///< of what it goes back to then
+    unsigned n_most;                      ///< tries from one checkpoint
+    unsigned n_tries;                     ///< until now
+    unsigned n_back;                      ///< how often it has gone back
     uint64_t before;    ///< generations up to it are of an earlier run
     uint64_t begun_at;  ///< iterations that --restart began with
     uint64_t first;     ///< number of the first checkpoint of these nodes
@@ -64,6 +69,11 @@ typedef int recovery_wait_fn(struct job *job, int fd);
  * @param[out] back  generation 0: the beginning
  * @return 0: that cannot be known (told), or the run is ended meanwhile */
 int recovery_find(struct job *job, recovery_wait_fn *wait, struct saved *back);
+
+/** What a manifest says; of this run, heard of or not. Generation 0: the beginning. */
+struct saved recovery_saved_of(const struct recovery *recovery,
+                               uint64_t generation, uint64_t n_ended,
+                               uint64_t time_s);
 
 /** The highest number of a generation in a folder; 0: there is none. */
 uint64_t recovery_newest_in(const char *folder);

@@ -166,21 +166,22 @@ static uint64_t clock_at(uint64_t time_s, uint64_t least)
     return now_ns > least && ago_ns < now_ns - least ? now_ns - ago_ns : least;
 }
 
-static struct saved saved_of(const struct recovery *recovery,
-                             const struct word *answer)
+struct saved recovery_saved_of(const struct recovery *recovery,
+                               uint64_t generation, uint64_t n_ended,
+                               uint64_t time_s)
 {
     const struct saved *heard = &recovery->saved;
     struct saved found = {.iteration = recovery->begun_at,
                           .at_ns = recovery->began_ns};
 
-    if (answer->generation > 0) {
-        found.generation = answer->generation;
-        found.iteration = answer->n_ended;
-        found.at_ns = heard->generation == answer->generation
-                          ? heard->at_ns
-                          : clock_at(answer->time_s, heard->at_ns > 0
-                                                         ? heard->at_ns
-                                                         : recovery->began_ns);
+    if (generation > 0) {
+        found.generation = generation;
+        found.iteration = n_ended;
+        found.at_ns =
+            heard->generation == generation
+                ? heard->at_ns
+                : clock_at(time_s, heard->at_ns > 0 ? heard->at_ns
+                                                    : recovery->began_ns);
     }
     return found;
 }
@@ -234,7 +235,8 @@ int recovery_find(struct job *job, recovery_wait_fn *wait, struct saved *back)
         waitpid(reader, NULL, is_answered ? 0 : WNOHANG); // it may hang
     }
     if (is_answered) {
-        *back = saved_of(&job->recovery, &word);
+        *back = recovery_saved_of(&job->recovery, word.generation, word.n_ended,
+                                  word.time_s);
     }
     return is_answered;
 }

@@ -11,12 +11,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ensure.h"
 #include "base/log.h"
 #include "job.h"
 #include "net/message.h"
 #include "os/secret.h"
 
 #define FINISH_MS 3000
+
+/** Of nodes that have much memory, and that others need what is in. */
+#define CLEAR_MS 9000
 
 size_t remote_n_polled(const struct remote *remote)
 {
@@ -51,6 +55,13 @@ void remote_take(struct remote_host *host, const struct mux_frame *frame)
     struct remote_node *node;
 
     if (frame->kind == MUX_BEAT) {
+        return;
+    }
+    if (frame->kind == MUX_CLEAR) {
+        host->is_clear = 1;
+        return;
+    }
+    if (stored_take(&host->stored, frame)) {
         return;
     }
     if (frame->node >= host->n_nodes) {
@@ -173,36 +184,76 @@ static int is_gone(const struct remote_host *host)
     return host->ssh <= 0 || host->mux.in < 0 || host->is_lost;
 }
 
-static int all_are_gone(const struct remote *remote)
+static int all_have_answered(const struct remote *remote)
 {
     for (unsigned i = 0; i < remote->n; i++) {
-        if (!is_gone(&remote->hosts[i])) {
+        if (!is_gone(&remote->hosts[i]) && !remote->hosts[i].is_clear) {
             return 0;
         }
     }
     return 1;
 }
 
-/** Wait for the agents' ends of file. */
-static void wait_for_agents(struct job *job)
+static void hear_end(struct remote_host *host)
+{
+    struct mux_frame frame;
+
+    while (mux_next(&host->mux, &frame)) {
+        host->is_clear |= frame.kind == MUX_CLEAR;
+    }
+}
+
+/** Wait for the agents' ends of file, or for CLEAR, so long at most. */
+static void wait_for_agents(struct job *job, unsigned most_ms)
 {
     struct remote *remote = &job->remote;
     struct pollfd *set = calloc(remote_n_polled(remote), sizeof *set);
     uint64_t end_ns = clock_now_ns() +
-                      (uint64_t)(FINISH_MS * job->slowdown) * UINT64_C(1000000);
+                      (uint64_t)(most_ms * job->slowdown) * UINT64_C(1000000);
 
-    while (set != NULL && !all_are_gone(remote) && clock_now_ns() < end_ns) {
-        struct mux_frame frame;
-
+    while (set != NULL && !all_have_answered(remote) &&
+           clock_now_ns() < end_ns) {
+        remote_say_alive(remote);
         remote_fill(remote, set);
         poll(set, remote_n_polled(remote), 100);
         remote_move(remote, set, clock_now_ns());
         for (unsigned i = 0; i < remote->n; i++) {
-            while (mux_next(&remote->hosts[i].mux, &frame)) {
-            }
+            hear_end(&remote->hosts[i]);
         }
     }
     free(set);
+}
+
+static void say_bye(struct remote_host *host)
+{
+    if (host->has_hello && !host->is_lost) {
+        mux_send(&host->mux, MUX_BYE, 0, NULL, 0);
+    } else {
+        host->mux.is_broken = 1;
+        host->is_lost = 1;
+    }
+}
+
+/** Nothing leads to it any more. */
+static void close_host(struct job *job, struct remote_host *host)
+{
+    host->is_lost |= !is_gone(host);
+    if (host->ssh > 0) {
+        kill(host->ssh, SIGKILL);
+        waitpid(host->ssh, NULL, 0);
+    }
+    if (host->words_fd >= 0) {
+        remote_pass_words_on(job, host);
+        close(host->words_fd);
+    }
+    mux_close(&host->mux);
+    buffer_release(&host->words);
+}
+
+static void forget_key(struct job *job)
+{
+    secret_free(job->key, BOOT_KEY_SIZE);
+    job->key = NULL;
 }
 
 void remote_finish(struct job *job)
@@ -210,41 +261,108 @@ void remote_finish(struct job *job)
     struct remote *remote = &job->remote;
 
     for (unsigned i = 0; i < remote->n; i++) {
+        remote->hosts[i].is_clear = 0;
+        say_bye(&remote->hosts[i]);
+    }
+    if (remote->n > 0) {
+        wait_for_agents(job, FINISH_MS);
+    }
+    for (unsigned i = 0; i < remote->n; i++) {
+        close_host(job, &remote->hosts[i]);
+    }
+    forget_key(job);
+}
+
+// ---- the run goes back ----
+
+/** The plan that its name is of goes. */
+static void own_name(struct remote_host *host)
+{
+    if (host->own == NULL) {
+        host->own = calloc(1, sizeof *host->own);
+        ensure_memory(host->own != NULL);
+        snprintf(host->own->name, sizeof host->own->name, "%s", host->name);
+        snprintf(host->own->address, sizeof host->own->address, "%s",
+                 host->address);
+    }
+    host->name = host->own->name;
+    host->address = host->own->address;
+}
+
+void remote_clear(struct job *job, const uint8_t *is_of_no_use)
+{
+    struct remote *remote = &job->remote;
+
+    for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 
-        if (host->has_hello && !host->is_lost) {
-            mux_send(&host->mux, MUX_BYE, 0, NULL, 0);
+        host->is_clear = 0;
+        if (is_of_no_use[i] || host->is_over) {
+            say_bye(host);
         } else {
-            host->mux.is_broken = 1;
-            host->is_lost = 1;
+            mux_send(&host->mux, MUX_AGAIN, 0, NULL, 0);
         }
     }
     if (remote->n > 0) {
-        wait_for_agents(job);
+        wait_for_agents(job, CLEAR_MS);
     }
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 
-        host->is_lost |= !is_gone(host);
-        if (host->ssh > 0) {
-            kill(host->ssh, SIGKILL);
-            waitpid(host->ssh, NULL, 0);
+        own_name(host);
+        if (host->is_clear) {
+            mux_forget(&host->mux);
+        } else {
+            close_host(job, host);
         }
-        if (host->words_fd >= 0) {
-            remote_pass_words_on(job, host);
-            close(host->words_fd);
-        }
-        mux_close(&host->mux);
-        buffer_release(&host->words);
     }
-    secret_free(job->key, BOOT_KEY_SIZE);
+    forget_key(job);
+}
+
+static void release_host(struct remote_host *host)
+{
+    free(host->nodes);
+    free(host->own);
+    stored_forget(&host->stored);
+}
+
+void remote_keep_clear(struct remote *remote)
+{
+    unsigned n_kept = 0;
+
+    for (unsigned i = 0; i < remote->n; i++) {
+        struct remote_host *host = &remote->hosts[i];
+
+        if (host->is_clear) {
+            host->n_nodes = 0;
+            host->is_suspect = 0;
+            remote->hosts[n_kept++] = *host;
+        } else {
+            release_host(host);
+        }
+    }
+    remote->n = n_kept;
+    remote->device[0] = '\0';
+    remote->coming = 0;
+    remote->is_started = 0;
+}
+
+unsigned remote_list_reachers(const struct remote *remote, pid_t *pids)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (remote->hosts[i].is_clear) {
+            pids[n++] = remote->hosts[i].ssh;
+        }
+    }
+    return n;
 }
 
 void remote_release(struct job *job)
 {
     for (unsigned i = 0; i < job->remote.n; i++) {
-        free(job->remote.hosts[i].nodes);
-        free(job->remote.hosts[i].own);
+        release_host(&job->remote.hosts[i]);
     }
     free(job->remote.hosts);
 }

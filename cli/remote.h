@@ -8,6 +8,7 @@
 #include "buffer.h"
 #include "mux.h"
 #include "spawn.h"
+#include "stored.h"
 
 /** How long an agent may take to answer, of which ssh may connect for 5 s: the rest is for a
  * login that is slow, because the host is busy or its home folder far away. When it is said
@@ -33,7 +34,8 @@ struct remote_node {
 /** Another host with nodes of the run. Each node that joins has one of its own, with an
  * agent, though there may be others of that name. */
 struct remote_host {
-    struct host *own; ///< with the name, if a guest's; NULL: the plan's
+    struct host
+        *own; ///< with the name, if it is a guest's or stays; NULL: the plan's
     const char *name;
     const char *address; ///< addr=, or ""
     pid_t ssh;           ///< 0: there is none
@@ -45,8 +47,10 @@ struct remote_host {
     int has_hello;
     int is_suspect; ///< told so
     int is_lost;
-    int is_over;   ///< BYE was sent: its end is no loss
-    char why[256]; ///< it could not be reached; "": it was
+    int is_over;          ///< BYE was sent: its end is no loss
+    int is_clear;         ///< its nodes have ended, and it waits for others
+    struct stored stored; ///< checkpoints in its memory
+    char why[256];        ///< it could not be reached; "": it was
     unsigned n_nodes;
     unsigned n_room;
     struct remote_node *nodes; ///< [n_nodes]
@@ -62,7 +66,7 @@ enum beat_state remote_listen(struct remote *remote, struct remote_host *host,
 /** Tell all agents that the launcher lives, if it is time to: in what takes long. */
 void remote_say_alive(struct remote *remote);
 
-/** Take a frame that is about a node, or a beat. */
+/** Take a frame that is about a node or a checkpoint, or a beat. */
 void remote_take(struct remote_host *host, const struct mux_frame *frame);
 
 struct remote {

@@ -78,6 +78,16 @@ static void list_hosts(struct job *job, const struct launch_plan *plan)
     }
 }
 
+/** Hosts that have stayed, and are not needed any more. */
+static void retire_idle(struct remote *remote)
+{
+    for (unsigned i = 0; i < remote->n; i++) {
+        if (remote->hosts[i].n_nodes == 0) {
+            remote_retire(&remote->hosts[i]);
+        }
+    }
+}
+
 // ---- answers ----
 
 static void take_hello(struct remote_host *host, const struct beat *beat,
@@ -103,13 +113,18 @@ static int has_answered(const struct remote_node *node)
     return node->pid != 0 || node->what[0] != '\0';
 }
 
-/** What is to be waited for: first for HELLO, then for all nodes. */
-static int is_settled(const struct remote_host *host, int starts_nodes)
+// What is waited for: first HELLO, then all nodes.
+static int has_greeted(const struct remote_host *host)
+{
+    return host->why[0] != '\0' || host->has_hello;
+}
+
+static int has_started(const struct remote_host *host)
 {
     if (host->why[0] != '\0') {
         return 1;
     }
-    for (unsigned i = 0; i < host->n_nodes && starts_nodes; i++) {
+    for (unsigned i = 0; i < host->n_nodes; i++) {
         if (!has_answered(&host->nodes[i])) {
             return 0;
         }
@@ -131,7 +146,8 @@ void remote_hear(const struct remote *remote, struct remote_host *host)
             remote_take(host, &frame);
         }
     }
-    if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0') {
+    if ((host->mux.is_broken || host->mux.in < 0) && host->why[0] == '\0' &&
+        !host->is_over) {
         remote_hear_words(host);
         remote_last_words(host, host->why, sizeof host->why);
         if (host->why[0] == '\0') {
@@ -156,10 +172,11 @@ static int asked_to_end(struct job *job)
     return 0;
 }
 
-static int all_are_settled(const struct remote *remote, int starts_nodes)
+static int all_are_settled(const struct remote *remote,
+                           int (*is_settled)(const struct remote_host *))
 {
     for (unsigned i = 0; i < remote->n; i++) {
-        if (!is_settled(&remote->hosts[i], starts_nodes)) {
+        if (!is_settled(&remote->hosts[i])) {
             return 0;
         }
     }
@@ -280,57 +297,74 @@ static int check_hosts(struct job *job, int starts_nodes)
 
 // ---- waiting ----
 
-static void say_slow(struct job *job, int starts_nodes)
+static void say_slow(struct job *job,
+                     int (*is_settled)(const struct remote_host *),
+                     const char *what)
 {
     for (unsigned i = 0; i < job->remote.n; i++) {
         const struct remote_host *host = &job->remote.hosts[i];
 
-        if (!is_settled(host, starts_nodes)) {
-            job_say(job, "host %s is slow: waiting for %s", host->name,
-                    starts_nodes ? "its nodes to start" : "its answer");
+        if (!is_settled(host)) {
+            job_say(job, "host %s is slow: waiting for %s", host->name, what);
         }
     }
 }
 
-/** Wait until all hosts have said what they are to say, or the time is over.
- * @return 0, or an exit code: a signal ends it, or a host is no use (told) */
-static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
+/** What has come, and the time. @param set  for fill_and_poll() */
+static void listen_to_all(struct job *job, struct pollfd *set, size_t n_remote)
 {
     struct remote *remote = &job->remote;
-    size_t n_remote = remote_n_polled(remote);
-    struct pollfd *set = calloc(1 + n_remote + remote->n, sizeof *set);
+    uint64_t now_ns;
+
+    fill_and_poll(job, set, n_remote);
+    now_ns = clock_now_ns();
+    remote_move(remote, &set[1], now_ns);
+    for (unsigned i = 0; i < remote->n; i++) {
+        remote_hear(remote, &remote->hosts[i]);
+    }
+    look_for_life(remote, now_ns);
+}
+
+int remote_wait(struct job *job, int (*is_settled)(const struct remote_host *),
+                const char *what, double seconds)
+{
+    const size_t n_remote = remote_n_polled(&job->remote);
+    struct pollfd *set = calloc(1 + n_remote + job->remote.n, sizeof *set);
     uint64_t waited_ns = 0;
     uint64_t last_ns = clock_now_ns();
-    int is_said = 0;
+    int is_said = what == NULL;
     int number = 0;
 
     while (set != NULL && number == 0 &&
-           !all_are_settled(remote, starts_nodes) &&
+           !all_are_settled(&job->remote, is_settled) &&
            (double)waited_ns < seconds * job->slowdown * SECOND_NS) {
         uint64_t now_ns;
 
-        fill_and_poll(job, set, n_remote);
+        listen_to_all(job, set, n_remote);
         now_ns = clock_now_ns();
-        remote_move(remote, &set[1], now_ns);
-        for (unsigned i = 0; i < remote->n; i++) {
-            remote_hear(remote, &remote->hosts[i]);
-        }
-        look_for_life(remote, now_ns);
         number = asked_to_end(job);
         if (!is_said &&
             (double)waited_ns > REMOTE_SLOW_S * job->slowdown * SECOND_NS) {
             is_said = 1;
-            say_slow(job, starts_nodes);
+            say_slow(job, is_settled, what);
         }
         // Time in which this process was stopped does not count.
         waited_ns += now_ns - last_ns < 500000000u ? now_ns - last_ns : 0;
         last_ns = now_ns;
     }
     free(set);
-    if (set == NULL) {
-        return EXIT_MEMORY;
-    }
-    return number != 0 ? 128 + number : check_hosts(job, starts_nodes);
+    return set == NULL ? EXIT_MEMORY : number != 0 ? 128 + number : 0;
+}
+
+/** Wait until all hosts have said what they are to say, or the time is over.
+ * @return 0, or an exit code: a signal ends it, or a host is no use (told) */
+static int wait_for_hosts(struct job *job, int starts_nodes, double seconds)
+{
+    const int exit_code = remote_wait(
+        job, starts_nodes ? has_started : has_greeted,
+        starts_nodes ? "its nodes to start" : "its answer", seconds);
+
+    return exit_code != 0 ? exit_code : check_hosts(job, starts_nodes);
 }
 
 // ---- starting nodes ----
@@ -442,7 +476,7 @@ int remote_send_start(const struct job *job, struct remote_host *hosts,
     start->variables = variables_that_travel();
     failed = start->folder == NULL || start->variables == NULL;
     for (unsigned i = 0; i < n && !failed; i++) {
-        failed = start_host(&hosts[i], start) != 0;
+        failed = hosts[i].n_nodes > 0 && start_host(&hosts[i], start) != 0;
     }
     free(start->variables);
     return failed ? -1 : 0;
@@ -518,7 +552,9 @@ int remote_make_key(struct job *job)
 static int reach_hosts(struct job *job, const char *ssh)
 {
     for (unsigned i = 0; i < job->remote.n; i++) {
-        if (remote_start_ssh(job, &job->remote.hosts[i], ssh) != 0) {
+        struct remote_host *host = &job->remote.hosts[i];
+
+        if (!host->is_clear && remote_start_ssh(job, host, ssh) != 0) {
             job_say(job, "cannot start ssh: %s", strerror(errno));
             return EXIT_MEMORY;
         }
@@ -544,14 +580,20 @@ int remote_open(struct job *job, const struct launch_plan *plan)
     if (!plan->is_spread) {
         return 0;
     }
-    beat_start(&job->remote.beat);
+    if (job->remote.n == 0) { // else some have stayed, and are listened to
+        beat_start(&job->remote.beat);
+    }
     list_hosts(job, plan);
+    retire_idle(&job->remote);
     exit_code = remote_make_key(job) == 0 ? 0 : EXIT_MEMORY;
     if (exit_code == 0) {
         exit_code = reach_hosts(job, plan->ssh);
     }
     if (exit_code == 0) {
         exit_code = choose_own_device(job, plan);
+    }
+    if (exit_code == 0) {
+        exit_code = stored_bring(job);
     }
     if (exit_code == 0) {
         exit_code = remote_send_start(job, job->remote.hosts, job->remote.n,

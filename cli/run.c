@@ -459,6 +459,7 @@ static int run(const struct options *options, const struct flags *flags,
             .is_verbose = options->verbose,
             .hosts_are_others = has_hosts && !options->emulate,
             .checkpoints = options->checkpoint.folder,
+            .is_in_memory = options->buddy,
             .restart = options->restart,
             .save_before_s = options->checkpoint_before,
             .n_recoveries = options->recover,
@@ -476,6 +477,11 @@ static int refuse(const char *why)
 {
     fprintf(stderr, "teamster run: %s\n", why);
     return EXIT_USAGE;
+}
+
+static int has_checkpoints(const struct options *options)
+{
+    return options->buddy || options->checkpoint.folder[0] != '\0';
 }
 
 int command_run(int argc, char **argv)
@@ -520,14 +526,18 @@ int command_run(int argc, char **argv)
     if (options.emulate && strcmp(options.hostfile, "none") == 0) {
         return refuse("--emulate needs --hostfile, which says what to emulate");
     }
-    if (options.recover > 0 && options.checkpoint.folder[0] == '\0') {
+    if (options.buddy && options.checkpoint.folder[0] != '\0') {
+        return refuse("--buddy holds checkpoints in memory, --checkpoint=DIR "
+                      "in a folder; give one of them");
+    }
+    if (options.recover > 0 && !has_checkpoints(&options)) {
         return refuse("--recover goes back to a checkpoint: give it "
-                      "--checkpoint=DIR, too");
+                      "--checkpoint=DIR, too, or --buddy instead");
     }
     if (options.checkpoint_before > 0 && options.checkpoint.folder[0] == '\0') {
         return refuse("--checkpoint-before needs --checkpoint=DIR");
     }
-    if (options.output == OUTPUT_HELD && options.checkpoint.folder[0] == '\0') {
+    if (options.output == OUTPUT_HELD && !has_checkpoints(&options)) {
         return refuse("--output=held shows output once a checkpoint is behind "
                       "it: give it --checkpoint=DIR, too");
     }

@@ -46,8 +46,8 @@ void saving_begin(struct job *job)
 /** @return NULL, or why the root cannot be asked */
 static const char *ask_root(struct job *job)
 {
-    if (job->plan->checkpoints[0] == '\0') {
-        return "the run has no --checkpoint=DIR";
+    if (job->plan->checkpoints[0] == '\0' && !job->plan->is_in_memory) {
+        return "the run has no --checkpoint=DIR, nor --buddy";
     }
     if (job->phase != JOB_RUNNING) {
         return "the program has not begun yet, or has ended";
@@ -114,7 +114,8 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
             control_answer(
                 client, 0,
                 "checkpoint %" PRIu64 " is whole: iteration %" PRIu64 ", in %s",
-                saved->generation, saved->iteration, job->plan->checkpoints);
+                saved->generation, saved->iteration,
+                job->plan->is_in_memory ? "memory" : job->plan->checkpoints);
         } else {
             control_answer(client, EXIT_OUTPUT, "no checkpoint: %s",
                            saved->why);
@@ -162,7 +163,7 @@ void saving_tell_restart(struct job *job)
         recovery_is_wanted(&job->recovery) && job->exit_code == EXIT_NODE_LOST;
 
     if (job->saving.has_newest && job->phase == JOB_STOPPING &&
-        job->exit_code != 0 && !has_tried) {
+        job->exit_code != 0 && !has_tried && !job->plan->is_in_memory) {
         job_say(job,
                 "to go on from iteration %" PRIu64
                 ": teamster run --restart=%s",

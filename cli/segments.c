@@ -34,14 +34,19 @@
 #define N_TRIES 1000
 #define TRY_US 10000
 
-static void remove_files(int folder)
+/** Call for each name in a folder, but "." and "..". */
+static void for_each_name(int folder,
+                          void (*call)(int folder, const char *name))
 {
     int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *files = own >= 0 ? fdopendir(own) : NULL;
     struct dirent *entry;
 
     while (files != NULL && (entry = readdir(files)) != NULL) {
-        unlinkat(folder, entry->d_name, 0); // not "." and ".."
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0) {
+            call(folder, entry->d_name);
+        }
     }
     if (files != NULL) {
         closedir(files);
@@ -50,13 +55,50 @@ static void remove_files(int folder)
     }
 }
 
+static void remove_file(int folder, const char *name)
+{
+    unlinkat(folder, name, 0); // folders stay
+}
+
+/** @param remove  what is in it */
+static void remove_with(int folder, const char *name,
+                        void (*remove)(int folder, const char *name))
+{
+    int inner =
+        openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (inner < 0) {
+        remove_file(folder, name);
+        return;
+    }
+    for_each_name(inner, remove);
+    close(inner);
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+static void remove_generation(int folder, const char *name)
+{
+    remove_with(folder, name, remove_file);
+}
+
+static void remove_checkpoints(int folder, const char *name)
+{
+    remove_with(folder, name, remove_generation);
+}
+
+/** Segments, and checkpoints: a folder with one for each generation (--buddy). */
+static void remove_all(int folder)
+{
+    for_each_name(folder, remove_checkpoints);
+}
+
 void segments_empty_folder(const char *path)
 {
     int folder =
         path[0] == '\0' ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (folder >= 0) {
-        remove_files(folder);
+        for_each_name(folder, remove_file);
         close(folder);
     }
 }
@@ -70,7 +112,7 @@ void segments_remove_folder(const char *path)
     }
     folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (unsigned i = 0; i < N_TRIES; i++) {
-        remove_files(folder);
+        remove_all(folder);
         if (rmdir(path) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) {
             break;
         }
@@ -91,7 +133,7 @@ static void look_at(int memory, const char *name)
     }
     if (fstat(folder, &state) == 0 && state.st_uid == geteuid() &&
         flock(folder, LOCK_EX | LOCK_NB) == 0) {
-        remove_files(folder);
+        remove_all(folder);
         unlinkat(memory, name, AT_REMOVEDIR);
     }
     close(folder);

@@ -17,7 +17,7 @@
  *         have to do with it; -1 without a folder */
 int segments_make_folder(char *path, size_t size);
 
-/** Remove what is in it, when no node is left; "": none. */
+/** Remove the segments in it, when no node is left, but no checkpoints; "": none. */
 void segments_empty_folder(const char *path);
 
 /** Remove it, with what is in it; "": none. Waits for nodes that are just making

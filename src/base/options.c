@@ -20,6 +20,9 @@
 #define TIB ((uint64_t)1 << 40)
 #define DAY_S (24u * 60 * 60)
 
+/** Of --buddy, where --recover does not say another number. */
+#define BUDDY_RECOVERIES 3u
+
 /** Room for the stacks, from ULT_STACKS_BASE on. */
 #define STACKS_MAX (2 * TIB)
 
@@ -415,6 +418,20 @@ static int parse_checkpoint(struct reading *reading, struct options *options)
     return 0;
 }
 
+// Behind parse_checkpoint(): the folder is each node's own (runtime/buddies.c).
+static int parse_buddy(struct reading *reading, struct options *options)
+{
+    struct checkpoint_option *checkpoint = &options->checkpoint;
+
+    if (strcmp(reading->text, "none") == 0) {
+        return 1;
+    }
+    options->buddy = parse_every(reading->text, checkpoint);
+    snprintf(reading->allowed, sizeof reading->allowed,
+             "none, every=Ns (up to a day) or every=N");
+    return options->buddy;
+}
+
 /** "90s", "5m" or "1h". */
 static int parse_checkpoint_before(struct reading *reading,
                                    struct options *options)
@@ -552,6 +569,9 @@ tm_status options_read(struct options *options, char *error, size_t size)
     }
     if (!stacks_fit(&result, error, size)) {
         return TM_ECONFIG;
+    }
+    if (result.buddy && result.recover == 0) {
+        result.recover = BUDDY_RECOVERIES;
     }
     *options = result;
     return TM_OK;

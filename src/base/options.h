@@ -85,6 +85,7 @@ struct options {
         unsigned iterations;
         int is_compressed; ///< where it pays
     } checkpoint;
+    int buddy;                  ///< checkpoints are in the memory of hosts
     unsigned checkpoint_before; ///< seconds before the time limit; 0: none
     char restart[1024];         ///< "none": none
     unsigned recover;           ///< tries from one checkpoint; 0: none

@@ -50,6 +50,7 @@ enum message_owner {
     OWNER_trace,
     OWNER_checkpoint,
     OWNER_tuning,
+    OWNER_buddies,
     OWNERS_END,
 };
 

@@ -389,7 +389,8 @@ const char *checkpoint_open_folder(const char *folder)
     return access(folder, R_OK | W_OK | X_OK) == 0 ? NULL : strerror(errno);
 }
 
-const char *checkpoint_begin(const char *folder, uint64_t generation)
+static const char *make_generation(const char *folder, uint64_t generation,
+                                   int may_be_there)
 {
     char path[CHECKPOINT_PATH_MAX];
     const char *why = checkpoint_open_folder(folder);
@@ -398,7 +399,19 @@ const char *checkpoint_begin(const char *folder, uint64_t generation)
         return why;
     }
     checkpoint_generation_path(path, folder, generation);
-    return mkdir(path, 0700) == 0 ? NULL : strerror(errno);
+    return mkdir(path, 0700) == 0 || (may_be_there && errno == EEXIST)
+               ? NULL
+               : strerror(errno);
+}
+
+const char *checkpoint_open_generation(const char *folder, uint64_t generation)
+{
+    return make_generation(folder, generation, 1);
+}
+
+const char *checkpoint_begin(const char *folder, uint64_t generation)
+{
+    return make_generation(folder, generation, 0);
 }
 
 const char *checkpoint_keep(const char *folder, uint64_t generation,

@@ -15,6 +15,9 @@
 
 #define CHECKPOINT_ARGUMENTS_MAX 8192u ///< bytes of the program's words
 #define CHECKPOINT_PATH_MAX 1280u
+/** The name of a folder of checkpoints, in the folder in memory that goes with a run. */
+#define CHECKPOINT_IN_MEMORY "checkpoints"
+
 #define CHECKPOINT_NAME_MAX 64u ///< of a file in a generation's folder
 #define CHECKPOINT_OLDER_MAX 8u ///< older files that a node's file refers to
 
@@ -96,6 +99,10 @@ const char *checkpoint_open_folder(const char *folder);
 /** Keep other runs from writing to the folder, until the process ends, and remove generations
  * that were begun and not finished. @return NULL, or why not */
 const char *checkpoint_claim(const char *folder);
+
+/** Have the folder of a generation, and its own, if they are not there. @return NULL, or why
+ * not */
+const char *checkpoint_open_generation(const char *folder, uint64_t generation);
 
 /** Begin a generation: an empty folder of it. @return NULL, or why not */
 const char *checkpoint_begin(const char *folder, uint64_t generation);

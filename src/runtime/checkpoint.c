@@ -17,7 +17,8 @@
 //             CUT_TAKEN by all: threads go on -> WRITE
 //   WRITE     each node writes its copies to its file (checkpoint_files.c), or says which
 //             earlier file has them (CUT_OLDER); CUT_SAVED by all -> CONFIRM
-//   CONFIRM   the root writes the manifest -> IDLE, with a warning if one could not write
+//   CONFIRM   the root writes the manifest, or with --buddy gives it to all hosts (buddies.c)
+//             -> IDLE, with a warning if one could not write
 //
 // Whatever fails, the checkpoint before is there, and the run goes on. One that somebody asks for
 // (checkpoint_ask) is due at once, where the next iteration ends; who asks is told what has come
@@ -465,7 +466,9 @@ static void end_checkpoint(struct node *node)
 static void confirm(struct node *node)
 {
     node->checkpoint.step = CUT_CONFIRM;
-    if (files_confirm(node) != TM_OK) {
+    if (node->options.buddy) {
+        buddies_confirm(node);
+    } else if (files_confirm(node) != TM_OK) {
         give_up(node, "no kernel thread can be started");
     }
 }
@@ -659,7 +662,7 @@ static void open_checkpoint(struct node *node)
         return;
     }
     refuse_what_cannot_go_on(node);
-    if (checkpoint_is_wanted(node) &&
+    if (checkpoint_is_wanted(node) && !node->options.buddy &&
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
@@ -703,8 +706,14 @@ static struct checkpoint_manifest *new_manifest(struct node *node)
     return manifest;
 }
 
-static void tell_where(const struct checkpoint_option *option)
+static void tell_where(const struct node *node)
 {
+    const struct checkpoint_option *option = &node->options.checkpoint;
+
+    if (node->options.buddy) {
+        buddies_tell_where(node);
+        return;
+    }
     log_error("checkpoints go to %s, every %u %s: shared memory and threads, "
               "but not what main(), libraries and files have "
               "(docs/checkpoints.md)",
@@ -731,7 +740,7 @@ static void start_checkpoint(struct node *node)
                   option->folder, why);
     }
     if (node->cut_marks.first == 0) {
-        tell_where(option);
+        tell_where(node);
     }
     checkpoint->manifest = new_manifest(node);
     checkpoint->next_generation = node->cut_marks.first > 0

@@ -196,6 +196,13 @@ void part_end(struct part_writer *writer);
 /** It could not be begun: tell the root. */
 void part_tell_failed(struct node *node, const char *why);
 
+// ---- checkpoint_told.c
+
+/** Tell the root that this node's file is written, or why it is not. Under the node lock.
+ * @param why  NULL: it is */
+void told_saved(struct node *node, const struct checkpoint_sum *sum,
+                const char *why);
+
 // ---- checkpoint_files.c, a kernel thread that writes while the program goes on
 
 /** Write records and copies to this node's file, and say so; they are gone then. Not under the

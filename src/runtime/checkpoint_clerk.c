@@ -298,6 +298,9 @@ static void write_part(struct node *node)
     if (node->self == 0) {
         why = open_generation(node);
     }
+    if (why == NULL) {
+        why = buddies_why_too_much(node, taking.n_pages * TM_PAGE_SIZE);
+    }
     is_copied = why == NULL && has_room_for_copies(node, &taking);
     if (is_copied) {
         copy_pages(node, &taking);

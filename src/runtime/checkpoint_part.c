@@ -82,25 +82,8 @@ void part_add_records(struct part_writer *writer,
 static void tell_saved(struct node *node, const struct checkpoint_sum *sum,
                        const char *why)
 {
-    char text[CHECKPOINT_PATH_MAX + 160];
-    const struct message message = {
-        .type = MESSAGE_cut_saved,
-        .u.cut_saved =
-            {
-                .cut = node->checkpoint.cut,
-                .is_whole = why == NULL,
-                .n_bytes = sum->n_bytes,
-                .hash = sum->hash,
-            },
-        .body = why == NULL ? NULL : text,
-        .body_size = why == NULL ? 0
-                                 : (uint32_t)snprintf(
-                                       text, sizeof text, "%s: %s",
-                                       node->options.checkpoint.folder, why),
-    };
-
     node_enter(node);
-    port_send(&node->port, 0, &message);
+    told_saved(node, sum, why);
     node_leave(node);
 }
 
@@ -206,6 +189,15 @@ static void begin_table(struct part_writer *writer, unsigned index)
 
 // ---- the file
 
+// The root has made it, but not in the memory of other hosts.
+static const char *open_generation(const struct node *node)
+{
+    return node->options.buddy
+               ? checkpoint_open_generation(node->options.checkpoint.folder,
+                                            node->checkpoint.generation)
+               : NULL;
+}
+
 const char *part_begin(struct part_writer *writer, struct node *node)
 {
     const unsigned index = roster_place(&node->port.roster, node->self);
@@ -215,8 +207,11 @@ const char *part_begin(struct part_writer *writer, struct node *node)
     *writer = (struct part_writer){.node = node, .began_ns = clock_now_ns()};
     checkpoint_file_path(path, node->options.checkpoint.folder,
                          node->checkpoint.generation, index);
-    why = checkpoint_write_begin(&writer->file, path,
-                                 node->options.checkpoint.is_compressed);
+    why = open_generation(node);
+    if (why == NULL) {
+        why = checkpoint_write_begin(&writer->file, path,
+                                     node->options.checkpoint.is_compressed);
+    }
     if (why == NULL) {
         writer->record = malloc(MESSAGE_HEADER_MAX + STRETCH_SIZE);
         ensure_memory(writer->record != NULL);
@@ -325,6 +320,17 @@ static void end_older(struct part_writer *writer)
     }
 }
 
+// What is in memory has to be on another host first: B1 of buddies.c.
+static void tell_end(struct node *node, const struct checkpoint_sum *sum,
+                     const char *why)
+{
+    if (why == NULL && node->options.buddy) {
+        copy_begin(node, roster_place(&node->port.roster, node->self), sum);
+    } else {
+        tell_saved(node, sum, why);
+    }
+}
+
 void part_end(struct part_writer *writer)
 {
     const char *why;
@@ -339,5 +345,5 @@ void part_end(struct part_writer *writer)
               writer->table->generation, writer->file.n_plain,
               writer->file.sum.n_bytes, writer->n_kept, writer->table->n,
               (double)(clock_now_ns() - writer->began_ns) * 1e-6);
-    tell_saved(writer->node, &writer->file.sum, why);
+    tell_end(writer->node, &writer->file.sum, why);
 }

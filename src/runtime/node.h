@@ -23,6 +23,7 @@
 #include "reconfig/scheme.h"
 #include "runtime/argument.h"
 #include "runtime/attendance.h"
+#include "runtime/buddies.h"
 #include "runtime/checkpoint.h"
 #include "runtime/cluster_capacity.h"
 #include "runtime/cut_marks.h"
@@ -118,6 +119,7 @@ struct node {
     struct prepared prepared; ///< main(), until it waits
     struct checkpoint checkpoint;
     struct cut_marks cut_marks;
+    struct buddies buddies;
     uint64_t
         layout_hash; ///< of the mappings and build-ids of the program and its libraries
     struct deadlock deadlock;

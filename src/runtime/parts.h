@@ -113,5 +113,6 @@ extern const struct part part_trace;      ///< event_trace.c
 extern const struct part part_story;      ///< page_story.c
 extern const struct part part_checkpoint; ///< checkpoint.c
 extern const struct part part_tuning;     ///< tuning.c
+extern const struct part part_buddies;    ///< buddies.c
 
 #endif

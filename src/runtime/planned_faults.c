@@ -7,6 +7,9 @@
 //   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
 //                                  than it has told what it wrote
 //   TEAMSTER_TEST_SLOW_FILES=NODE:MS  files of checkpoints are written so much later
+//   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  files of another host find no room, from their Nth
+//                                  part on
+//   TEAMSTER_TEST_REFUSE_MANIFESTS=NODE:N  nor do manifests, from the Nth on
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
@@ -38,6 +41,25 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
     planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
     planned->file_ms = number_for(self, "TEAMSTER_TEST_SLOW_FILES");
+    planned->refuse_in = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
+    planned->refuse_manifests_in =
+        number_for(self, "TEAMSTER_TEST_REFUSE_MANIFESTS");
+}
+
+static int is_from_now_on(uint64_t *n_left)
+{
+    *n_left -= *n_left > 1;
+    return *n_left == 1;
+}
+
+int planned_faults_refuse_copy(struct planned_faults *planned)
+{
+    return is_from_now_on(&planned->refuse_in);
+}
+
+int planned_faults_refuse_manifest(struct planned_faults *planned)
+{
+    return is_from_now_on(&planned->refuse_manifests_in);
 }
 
 void planned_faults_delay_file(const struct planned_faults *planned)
@@ -88,6 +110,18 @@ void planned_faults_hold_clerk(const struct planned_faults *planned)
 void planned_faults_delay_file(const struct planned_faults *planned)
 {
     (void)planned;
+}
+
+int planned_faults_refuse_copy(struct planned_faults *planned)
+{
+    (void)planned;
+    return 0;
+}
+
+int planned_faults_refuse_manifest(struct planned_faults *planned)
+{
+    (void)planned;
+    return 0;
 }
 
 #endif

@@ -10,7 +10,9 @@ struct planned_faults {
     uint64_t lose_in; ///< pages that come until one is lost; 0: none is
     uint64_t
         clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
-    uint64_t file_ms; ///< that a file of a checkpoint is written later
+    uint64_t file_ms;   ///< that a file of a checkpoint is written later
+    uint64_t refuse_in; ///< parts of another host's files until none is taken
+    uint64_t refuse_manifests_in; ///< the same of manifests; 0: never
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
@@ -26,5 +28,11 @@ void planned_faults_hold_clerk(const struct planned_faults *planned);
 
 /** A file of a checkpoint is about to be written, by a kernel thread of its own. */
 void planned_faults_delay_file(const struct planned_faults *planned);
+
+/** A part of another host's file has come. @return 1 if there is to be no room for it */
+int planned_faults_refuse_copy(struct planned_faults *planned);
+
+/** The same of a manifest. */
+int planned_faults_refuse_manifest(struct planned_faults *planned);
 
 #endif

@@ -10,5 +10,6 @@ const struct part *const all_parts[] = {
     &part_members,  &part_tasks,      &part_balancing, &part_tracking,
     &part_paging,   &part_capacity,   &part_choices,   &part_findings,
     &part_showing,  &part_events,     &part_trace,     &part_story,
-    &part_step_log, &part_checkpoint, &part_tuning,    NULL,
+    &part_step_log, &part_checkpoint, &part_tuning,    &part_buddies,
+    NULL,
 };

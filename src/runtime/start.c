@@ -470,6 +470,7 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
     capacity_take(node, roster.cards);
     process_watch_begin(node, &roster);
     node->members.host = roster.host_of[node->self];
+    buddies_note_hosts(node, roster.host_of);
     node->members.is_spread = node->bootstrap.device[0] != '\0';
     canary = roster.cards[0].canary;
     free_roster(&roster);
@@ -621,6 +622,7 @@ static tm_status start_node(const struct tm_program *program,
     node->layout_hash = own->layout_hash ^ image_objects(); // as new_card()
     checkpoint_fix_folders(&node->options);
     cut_marks_read(node);
+    buddies_use_memory(node);
     restore_choose(node);
     open_memory(node, program);
     note_blocks(node, unchanged);

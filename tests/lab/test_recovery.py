@@ -48,6 +48,25 @@ class Tests(test_runs.Tests):
         lab.wait_until(has_saved, "no checkpoints", DEADLINE_S)
         return run
 
+    def newest_in_memory(self, bed):
+        """The newest generation with a manifest on any host; 0: none has."""
+        found = [bed.inside(host, "sh", "-c", "ls -d /dev/shm/teamster-*/"
+                            "checkpoints/generation-*/manifest 2>&1 || true")
+                 for host in bed.hosts]
+        return max(map(int, re.findall(r"generation-(\d+)/manifest$", "".join(found),
+                                       re.M)), default=0)
+
+    def start_in_memory(self, bed, *words, work=SOR):
+        run = self.run(bed, "--buddy=every=10", *words, self.app("sor"), *work)
+
+        def has_saved():
+            if run.process.poll() is not None:
+                run.fail("it ends", run.process.communicate()[0])
+            return self.newest_in_memory(bed) >= 3
+
+        lab.wait_until(has_saved, "no checkpoints", DEADLINE_S)
+        return run
+
     def expect_goes_on(self, run, right, places, but_hosts=(), n_back=1):
         output = run.finish(but_hosts=but_hosts)
         self.expect(self.checksum(output) == right, right, output)
@@ -137,6 +156,23 @@ class Tests(test_runs.Tests):
             output = run.finish()
             self.expect(self.checksum(output) == right, right, output)
             self.expect("back to" not in output, "once", output)
+
+    def from_memory_a_host_without_power_is_gone_back_for(self):
+        """The spare gets what it needs."""
+        right = self.right()
+        with lab.lab(n_hosts=4) as bed:
+            run = self.start_in_memory(bed, "-H", "n1,n2,n3", "--spare=n4")
+            bed.power_off("n3")
+            self.expect_goes_on(run, right, " s lost; n4 in place of n3", ["n3"])
+
+    def from_memory_two_hosts_without_power_are_gone_back_for(self):
+        """The root's is one of them; none keeps what the other has saved."""
+        right = self.right()
+        with lab.lab(n_hosts=4) as bed:
+            run = self.start_in_memory(bed, "-H", "n2,n3,n4,n1")
+            bed.power_off("n2")
+            bed.power_off("n4")
+            self.expect_goes_on(run, right, "; 2 nodes instead of 4", ["n2", "n4"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which generation a run goes back to, of what the launcher and three agents say that their hosts
+// have: of each file what its manifest says, or less.
+#include "stored.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "job.h"
+#include "memory_files.h"
+#include "os/checkpoint_manifest.h"
+
+enum { N_HOSTS = 3, FILE_BYTES = 1000 };
+
+static struct job job;
+static struct checkpoint_manifest found;
+
+static int open_job(void **unused)
+{
+    (void)unused;
+    memset(&job, 0, sizeof job);
+    job.remote.n = N_HOSTS;
+    job.remote.hosts = calloc(N_HOSTS, sizeof *job.remote.hosts);
+    return job.remote.hosts == NULL;
+}
+
+static int close_job(void **unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < N_HOSTS; i++) {
+        stored_forget(&job.remote.hosts[i].stored);
+    }
+    stored_forget(&job.recovery.here);
+    free(job.remote.hosts);
+    return 0;
+}
+
+/** 0: the launcher's. */
+static struct stored *stored_of(unsigned host)
+{
+    return host == 0 ? &job.recovery.here : &job.remote.hosts[host - 1].stored;
+}
+
+/** It says that it has a file. */
+static void say(unsigned host, const struct wire_agent_file *file,
+                const char *text, size_t size)
+{
+    struct mux_frame frame = {.kind = MUX_FILE};
+    struct buffer body = {0};
+    uint8_t record[WIRE_SIZE_agent_file];
+    struct wire_writer writer = {.at = record, .end = record + sizeof record};
+
+    wire_put_agent_file(&writer, file);
+    buffer_append(&body, record, sizeof record);
+    buffer_append(&body, text, size);
+    frame.body = (uint8_t *)buffer_front(&body);
+    frame.size = body.used;
+    assert_true(stored_take(stored_of(host), &frame));
+    buffer_release(&body);
+}
+
+static void say_bytes(unsigned host, uint64_t generation, uint32_t index,
+                      uint64_t n_bytes)
+{
+    say(host, &(struct wire_agent_file){generation, index, n_bytes}, "", 0);
+}
+
+static void say_file(unsigned host, uint64_t generation, uint32_t index)
+{
+    say_bytes(host, generation, index, FILE_BYTES);
+}
+
+/** Of so many files. */
+static void say_manifest(unsigned host, uint64_t generation, unsigned n_files)
+{
+    struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
+    size_t size;
+    char *text;
+
+    assert_non_null(manifest);
+    manifest->generation = generation;
+    manifest->n_nodes = n_files;
+    strcpy(manifest->version, "1");
+    strcpy(manifest->build_id, "2");
+    for (unsigned i = 0; i < n_files; i++) {
+        manifest->files[i].n_bytes = FILE_BYTES;
+    }
+    text = checkpoint_manifest_write(manifest, &size);
+    assert_non_null(text);
+    say(host, &(struct wire_agent_file){generation, MEMORY_MANIFEST, 0}, text,
+        size);
+    free(text);
+    free(manifest);
+}
+
+static uint64_t choose(void)
+{
+    stored_choose(&job, &found);
+    return found.generation;
+}
+
+static void it_is_whole_together(void **unused)
+{
+    (void)unused;
+    assert_int_equal(choose(), 0);
+    say_manifest(1, 7, 3);
+    say_file(0, 7, 0);
+    say_file(2, 7, 1);
+    assert_int_equal(choose(), 0);
+    say_file(3, 7, 2);
+    assert_int_equal(choose(), 7);
+    assert_int_equal(found.n_nodes, 3);
+}
+
+static void the_newest_that_is_whole_is_taken(void **unused)
+{
+    (void)unused;
+    for (uint64_t generation = 3; generation <= 5; generation++) {
+        say_manifest(1, generation, 2);
+        say_manifest(2, generation, 2);
+        say_file(1, generation, 0);
+    }
+    say_file(2, 3, 1);
+    assert_int_equal(choose(), 3);
+    say_file(3, 4, 1);
+    assert_int_equal(choose(), 4);
+}
+
+static void without_a_manifest_there_is_none(void **unused)
+{
+    static const char text[] = "Teamster checkpoint 3\n";
+
+    (void)unused;
+    say_file(1, 9, 0);
+    say_file(2, 9, 1);
+    assert_int_equal(choose(), 0);
+    say(1, &(struct wire_agent_file){9, MEMORY_MANIFEST, 0}, text,
+        sizeof text - 1);
+    assert_int_equal(choose(), 0);
+}
+
+/** It was on its way when its sender was lost. */
+static void what_has_not_come_whole_does_not_count(void **unused)
+{
+    (void)unused;
+    say_manifest(1, 7, 1);
+    say_bytes(1, 7, 0, FILE_BYTES - 1);
+    assert_int_equal(choose(), 0);
+    say_file(2, 7, 0);
+    assert_int_equal(choose(), 7);
+}
+
+static void nonsense_is_not_taken(void **unused)
+{
+    static const uint8_t bytes[WIRE_SIZE_agent_file - 1] = {0};
+    const struct mux_frame file = {
+        .kind = MUX_FILE, .body = bytes, .size = sizeof bytes};
+    const struct mux_frame hello = {.kind = MUX_HELLO, .body = bytes};
+
+    (void)unused;
+    assert_false(stored_take(stored_of(1), &file));
+    assert_false(stored_take(stored_of(1), &hello));
+    assert_int_equal(stored_of(1)->n, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_job, close_job)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_whole_together),
+        TEST(the_newest_that_is_whole_is_taken),
+        TEST(without_a_manifest_there_is_none),
+        TEST(what_has_not_come_whole_does_not_count),
+        TEST(nonsense_is_not_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

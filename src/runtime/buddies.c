@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Checkpoints in the memory of hosts. Each host has a folder of the run in /dev/shm, with
+// generations as in a folder on a disk (os/checkpoint_manifest.h): the files of its own nodes, and
+// those of the host in front of it, whose *buddy* it is. Hosts are in a ring, in the order of their
+// first nodes, which are their leaders. When all nodes have written,
+//
+//   round 1   each node has its file brought to the leader of the next host, in parts
+//             (checkpoint_copy.c), and only then says to the root that it is written
+//   round 2   the root gives the manifest to the leaders of all hosts (COPIES_ARE); when all have
+//             put it into their folders (COPIES_HEARD), the checkpoint is whole
+//
+// If one of them could not, or a file could not be copied, all remove it. Two generations are
+// kept, as on a disk. A host goes with what is in its memory; all else is there still, so the run goes
+// back to the newest generation of which each file is on a host that is left (cli/stored.c).
+//
+// B1 A manifest is on a host only when each file is on two, if there are two.
+// B2 A generation goes from a host only when the one after it is on all hosts.
+#include "runtime/buddies.h"
+#include "base/log.h"
+#include "os/checkpoint_manifest.h"
+#include "os/memory_watch.h"
+#include "runtime/buddy_ring.h"
+#include "runtime/node.h"
+#include "runtime/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** The folder of the run, in this host's memory: cli/keeper.c. */
+#define FOLDER "TEAMSTER_FOLDER"
+
+/** So many times a node's part has to fit into what there is still: the copy that it is written
+ * from, its file, that of the host in front, and as much to spare. */
+#define TIMES_IN_MEMORY 4u
+
+// ---- the beginning
+
+void buddies_use_memory(struct node *node)
+{
+    struct options *options = &node->options;
+    const char *folder = getenv(FOLDER);
+
+    if (!options->buddy) {
+        return;
+    }
+    if (folder == NULL || folder[0] == '\0') {
+        log_fatal(EXIT_CONFIG,
+                  "--buddy: no folder for checkpoints can be made in /dev/shm");
+    }
+    snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
+             "%s/" CHECKPOINT_IN_MEMORY, folder);
+    if (node->cut_marks.from > 0) { // each node has it there
+        snprintf(options->restart, sizeof options->restart, "%s",
+                 options->checkpoint.folder);
+    }
+}
+
+void buddies_note_hosts(struct node *node, const uint16_t *host_of)
+{
+    memcpy(node->buddies.host_of, host_of,
+           node->n_nodes * sizeof *node->buddies.host_of);
+}
+
+void buddies_tell_where(const struct node *node)
+{
+    const struct checkpoint_option *option = &node->options.checkpoint;
+    const int is_alone = buddy_ring_next(&node->port.roster,
+                                         node->buddies.host_of, 0) == NODE_NONE;
+
+    log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
+              "threads, but not what main(), libraries and files have "
+              "(docs/checkpoints.md)",
+              is_alone ? "of this host alone (if it is lost, so are they)"
+                       : "each host's also on the next",
+              option->seconds > 0 ? option->seconds : option->iterations,
+              option->seconds > 0 ? "s" : "iterations");
+}
+
+const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
+{
+    struct memory_watch watch;
+    struct memory_state memory;
+    unsigned n_beside;
+
+    if (!node->options.buddy) {
+        return NULL;
+    }
+    if (memory_open(&watch, "") != TM_OK) {
+        return NULL;
+    }
+    memory_read(&watch, &memory);
+    node_enter(node);
+    n_beside = capacity_n_beside(node, node->n_nodes);
+    node_leave(node);
+    return n_bytes * TIMES_IN_MEMORY <= memory.available.bytes / n_beside
+               ? NULL
+               : "it would take more memory than there is (--checkpoint=DIR "
+                 "writes to a disk)";
+}
+
+// ---- round 2, the root
+
+static void send_to_leaders(struct node *node, const char *text, size_t size)
+{
+    const struct roster *roster = &node->port.roster;
+    const struct message message = {
+        .type = MESSAGE_copies_are,
+        .u.copies_are = {.generation = node->checkpoint.generation},
+        .body = text,
+        .body_size = (uint32_t)size,
+    };
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        if (buddy_ring_is_leader(roster, node->buddies.host_of,
+                                 roster->live[i])) {
+            node->buddies.n_awaited++;
+            port_send(&node->port, roster->live[i], &message);
+        }
+    }
+}
+
+static void give_up(struct node *node)
+{
+    node->buddies.is_giving_up = 1;
+    send_to_leaders(node, NULL, 0);
+}
+
+void buddies_confirm(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+    char *text = NULL;
+    size_t size = 0;
+
+    node->buddies.n_awaited = 0;
+    node->buddies.is_giving_up = 0;
+    if (checkpoint->why[0] == '\0') {
+        text = checkpoint_manifest_write(checkpoint->manifest, &size);
+    }
+    if (text != NULL && size <= MESSAGE_BODY_MAX) {
+        send_to_leaders(node, text, size); // B1
+    } else {
+        give_up(node);
+    }
+    free(text);
+}
+
+static void end_round(struct node *node)
+{
+    if (node->checkpoint.why[0] != '\0' && !node->buddies.is_giving_up) {
+        give_up(node);
+    } else {
+        node->checkpoint.is_confirmed = 1;
+    }
+}
+
+static tm_status receive_heard(struct node *node, const struct message *message)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (node->self != 0 || node->buddies.n_awaited == 0 ||
+        message->u.copies_heard.generation != checkpoint->generation) {
+        return TM_EWIRE;
+    }
+    if (message->body_size > 0 && checkpoint->why[0] == '\0') {
+        snprintf(checkpoint->why, sizeof checkpoint->why,
+                 "a host cannot keep it: %.*s", (int)message->body_size,
+                 (const char *)message->body);
+    }
+    if (--node->buddies.n_awaited == 0) {
+        end_round(node);
+    }
+    return TM_OK;
+}
+
+// ---- round 2, leaders
+
+static const char *commit(struct node *node, const struct message *message)
+{
+    const char *folder = node->options.checkpoint.folder;
+    struct checkpoint_manifest *manifest = malloc(sizeof *manifest);
+    const char *why = "it has no manifest";
+
+    if (manifest != NULL &&
+        checkpoint_manifest_read(message->body, message->body_size, manifest) ==
+            TM_OK &&
+        manifest->generation == message->u.copies_are.generation) {
+        why = checkpoint_commit(folder, manifest);
+    }
+    free(manifest);
+    if (why == NULL) {
+        checkpoint_tidy(folder); // B2: all have the one before
+    }
+    return why;
+}
+
+// To memory, so nobody waits for a disk.
+static tm_status receive_are(struct node *node, node_id from,
+                             const struct message *message)
+{
+    const uint64_t generation = message->u.copies_are.generation;
+    struct message answer = {.type = MESSAGE_copies_heard,
+                             .u.copies_heard = {.generation = generation}};
+
+    if (from != 0 || !node->options.buddy) {
+        return TM_EWIRE;
+    }
+    if (message->body_size == 0) {
+        checkpoint_remove(node->options.checkpoint.folder, generation);
+    } else {
+        answer.body = planned_faults_refuse_manifest(&node->planned_faults)
+                          ? strerror(ENOSPC)
+                          : commit(node, message);
+        answer.body_size =
+            answer.body == NULL ? 0 : (uint32_t)strlen(answer.body);
+    }
+    port_send(&node->port, 0, &answer);
+    return TM_OK;
+}
+
+// ---- the part
+
+static tm_status receive(struct node *node, node_id from,
+                         const struct message *message)
+{
+    switch (message->type) {
+    case MESSAGE_copy_part:
+        return copy_take_part(node, from, message);
+    case MESSAGE_copy_taken:
+        return copy_take_answer(node, from, message);
+    case MESSAGE_copies_are:
+        return receive_are(node, from, message);
+    case MESSAGE_copies_heard:
+        return receive_heard(node, message);
+    default:
+        return TM_EWIRE;
+    }
+}
+
+static void open_buddies(struct node *node)
+{
+    node->buddies.out.fd = -1;
+}
+
+const struct part part_buddies = {
+    .open = open_buddies,
+    .owns = OWNER_buddies,
+    .receive = receive,
+    .save = parts_save_nothing,
+    .close = copy_close,
+};

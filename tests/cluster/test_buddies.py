@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints in the memory of hosts: nodes and hosts are lost, and runs go on by themselves.
+
+    test_buddies.py TEST --build DIR [--seed N]
+
+Hosts are processes of this machine (logins.py), each with its own folder in /dev/shm.
+"""
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import jobs
+import logins
+from test_recovery import BACK, LOST, NODE_LOST, THREADS, Recovery
+
+ITERATIONS = 200
+WORK = ("-t", THREADS, "-i", ITERATIONS)
+TALK = (*WORK, "-p", 2000, "-o")
+
+FOLDER = re.compile(r"teamster-(\d+)-")
+GONE = "was in the memory of hosts that are lost"
+
+
+def pids_in_memory():
+    """Who has made the folders in /dev/shm, with their names."""
+    found = ((FOLDER.match(name), name) for name in os.listdir("/dev/shm"))
+    return {int(match.group(1)): os.path.join("/dev/shm", name)
+            for match, name in found if match}
+
+
+class Buddies(Recovery):
+    def __init__(self, options, folder):
+        super().__init__(options, folder)
+        self.ssh = logins.Hosts(folder).ssh
+        self.folders = set()  # that runs have had
+
+    def words(self, every=5, recover=None):
+        return (f"--buddy=every={every}", *([recover] if recover else []))
+
+    def right_of_work(self):
+        """What it comes to with other pauses and words, too."""
+        return self.right(self.program("resumed", *WORK))
+
+    def start_on(self, places, program, *words):
+        return jobs.Job(self.path("cli", "teamster"),
+                        ["--ssh", self.ssh, "-H", places, *words, *program],
+                        self.variables)
+
+    def folders_of(self, job):
+        """Those of a run in /dev/shm, now."""
+        pids = set(job.processes())
+        found = [folder for pid, folder in pids_in_memory().items()
+                 if pid in pids]
+        self.folders.update(found)
+        return found
+
+    def generations_in(self, folder, what=""):
+        """Of a folder those that have a file, or are there."""
+        place = os.path.join(folder, "checkpoints")
+        found = []
+        with contextlib.suppress(FileNotFoundError):
+            found = [int(name.split("-")[1]) for name in os.listdir(place)
+                     if os.path.exists(os.path.join(place, name, what))]
+        return found
+
+    def newest(self, job):
+        """The newest generation that has a manifest anywhere; 0: none has."""
+        return max((generation for folder in self.folders_of(job)
+                    for generation in self.generations_in(folder, "manifest")),
+                   default=0)
+
+    def await_generations(self, job, n):
+        """Wait until so many more are whole than there are."""
+        before = self.newest(job)
+
+        def has_come():
+            newest = self.newest(job)
+            return (newest > before and (newest - before) % 1000 >= n
+                    or job.process.poll() is not None)
+
+        if not jobs.wait_until(has_come) or job.process.poll() is not None:
+            job.fail("no checkpoints", job.kill_all())
+
+    def agent(self, job, host):
+        """The process that is a host."""
+        def find():
+            for pid in job.processes():
+                variables = jobs.read_bytes(f"/proc/{pid}/environ")
+                if (f"{logins.NAME}={host}\0".encode() in variables
+                        and jobs.read_bytes(f"/proc/{pid}/comm") == b"teamster\n"):
+                    return pid
+            return None
+
+        pid = jobs.wait_until(lambda: find() or job.process.poll() is not None)
+        if isinstance(pid, bool) or not pid:
+            job.fail(f"no agent on {host}", job.kill_all())
+        return pid
+
+    def node_of(self, job, number):
+        """The process of a node, of any host."""
+        variable = f"TEAMSTER_NODE={number}\0".encode()
+        return next(pid for pid in job.processes() if variable in
+                    jobs.read_bytes(f"/proc/{pid}/environ"))
+
+    def lose(self, job, *lost):
+        """Several at once: the launcher sees nothing of it before all have gone."""
+        agents = [self.agent(job, host) for host in lost]
+        job.process.send_signal(signal.SIGSTOP)
+        for agent in agents:
+            os.kill(agent, signal.SIGKILL)
+        job.process.send_signal(signal.SIGCONT)
+
+    def expect_no_folder(self, job, output=""):
+        if not self.folders:
+            job.fail("no folder has been seen", output)
+        if not jobs.wait_until(lambda: not any(map(os.path.exists, self.folders)),
+                               jobs.LEFTOVER_S):
+            job.fail(f"left: {sorted(filter(os.path.exists, self.folders))}",
+                     output)
+
+    def expect_goes_on(self, job, right, n_back=1, **iterations):
+        output = super().expect_goes_on(
+            job, right, n_back, **{"n_iterations": ITERATIONS, **iterations})
+        self.expect_no_folder(job, output)
+        return output
+
+    def ask(self, job, *words):
+        done = subprocess.run(
+            [self.path("cli", "teamster"), *map(str, words)],
+            env={**os.environ, **self.variables}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=jobs.DEADLINE_S, check=False)
+        return done.returncode, done.stdout
+
+    # ---- tests: one host
+
+    def a_lost_node_is_gone_back_for(self):
+        """The root or another, with several protocols and sources of faults."""
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        for number in (2, 0, 1):
+            job = self.start(3, program, *self.words(), *self.draw_words())
+            self.await_generations(job, 3)
+            if not self.kill_node(job, number):
+                job.fail("it has ended", job.kill_all())
+            output = self.expect_goes_on(job, right)
+            if len(LOST.findall(output)) != 1:
+                job.fail("it is not said once", output)
+            if output.count("of this host alone") != 1:
+                job.fail("it is not said once where checkpoints are", output)
+            if not 1 < int(BACK.search(output).group(1)) <= ITERATIONS:
+                job.fail("another iteration", output)
+
+    def held_output_is_shown_once(self):
+        program = self.program("resumed", *TALK, "-z")
+        right = self.right_of_work()
+        job = self.start(3, program, *self.words(), "--output=held")
+        self.await_generations(job, 2)
+        self.kill_node(job, 1)
+        self.expect_goes_on(job, right)
+
+    def the_same_crash_again_ends_the_run(self):
+        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000, "-c", 25)
+        job = self.start(2, program, *self.words(recover="--recover=2"))
+        code, output = job.finish()
+        if (code != NODE_LOST or "--restart" in output or not re.search(
+                r"^teamster run: 2 tries from there came no farther "
+                r"\(--recover=2\)$", output, re.M)):
+            job.fail(f"exit code {code}", output)
+
+    # ---- several
+
+    def a_lost_host_is_gone_back_for(self):
+        """The root's or another; with two nodes; where the launcher has nodes, too."""
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        for places, lost, left in (("a,b,c", "b", "2 nodes instead of 3"),
+                                   ("a,b,c", "a", "2 nodes instead of 3"),
+                                   ("a:2,b:2", "a", "2 nodes instead of 4"),
+                                   ("localhost,a", "a", "1 node instead of 2"),
+                                   ("a,localhost,b", "a", "2 nodes instead of 3")):
+            job = self.start_on(places, program, *self.words())
+            self.await_generations(job, 3)
+            self.lose(job, lost)
+            output = self.expect_goes_on(job, right)
+            if (left not in output or "each host's also on the next" not in output or
+                    f"host {lost} is lost" not in output):
+                job.fail("other words", output)
+
+    def a_killed_node_of_a_host_is_started_there_again(self):
+        """Agents stay: each is there once, and nobody logs in again."""
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        job = self.start_on("a,b,c", program, *self.words())
+        self.await_generations(job, 2)
+        agents = [self.agent(job, host) for host in "abc"]
+        os.kill(self.node_of(job, 1), signal.SIGKILL)
+        job.await_line("back to iteration")
+        self.await_generations(job, 1)
+        if [self.agent(job, host) for host in "abc"] != agents:
+            job.fail("other agents", job.kill_all())
+        output = self.expect_goes_on(job, right)
+        if "instead of" in output or "in place of" in output:
+            job.fail("other hosts", output)
+
+    def a_spare_gets_what_it_needs(self):
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        job = self.start_on("a,b,c", program, *self.words(), "--spare=d")
+        self.await_generations(job, 2)
+        self.lose(job, "b")
+        output = self.expect_goes_on(job, right)
+        if "; d in place of b" not in output:
+            job.fail("no spare", output)
+
+    def hosts_that_are_no_buddies_are_gone_back_for(self):
+        """Two of four at once, and two one after the other."""
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        job = self.start_on("a,b,c,d", program, *self.words())
+        self.await_generations(job, 2)
+        self.lose(job, "a", "c")
+        self.expect_goes_on(job, right)
+        job = self.start_on("a,b,c,d", program, *self.words())
+        self.await_generations(job, 2)
+        self.lose(job, "b")
+        job.await_line("back to iteration")
+        self.await_generations(job, 2)
+        self.lose(job, "c")
+        self.expect_goes_on(job, right, n_back=2)
+
+    def a_host_and_its_buddy_end_the_run(self):
+        program = self.program("resumed", *WORK, "-p", 4000)
+        for lost in (("b", "c"), ("d", "a")):
+            job = self.start_on("a,b,c,d", program, *self.words())
+            self.await_generations(job, 2)
+            self.lose(job, *lost)
+            code, output = job.finish()
+            if (code != NODE_LOST or output.count(GONE) != 1 or
+                    "back to" in output or "--restart" in output):
+                job.fail(f"exit code {code}", output)
+            self.expect_no_folder(job, output)
+
+    def before_the_first_checkpoint_it_begins_anew(self):
+        program = self.program("resumed", *TALK)
+        right = self.right_of_work()
+        job = self.start_on("a,b", program, *self.words(every=100000))
+        job.await_line("iteration 20$|iteration 2[0-9]")
+        self.folders_of(job)
+        self.lose(job, "b")
+        output = job.expect_success()
+        if ("nothing was saved yet: back to the beginning" not in output or
+                self.result(output) != right):
+            job.fail("another result", output)
+        self.expect_each_line_once(job, output, ITERATIONS)
+
+    def a_host_may_be_lost_while_files_are_written(self):
+        """And copied: what is not whole yet is not gone back to."""
+        program = self.program("resumed", "-t", THREADS, "-i", ITERATIONS,
+                               "-p", 2000, "-o", "-b", 200)
+        right = self.right(self.program("resumed", *WORK, "-b", 200))
+        for number, lost in ((0, "b"), (1, "a"), (2, "c")):
+            self.variables["TEAMSTER_TEST_SLOW_FILES"] = f"{number}:300"
+            job = self.start_on("a,b,c", program, *self.words(every=10))
+            self.await_generations(job, 2)
+            newest = self.newest(job)
+            coming = [os.path.join(folder, "checkpoints",
+                                   f"generation-{newest + 1}")
+                      for folder in self.folders_of(job)]
+            if not jobs.wait_until(lambda: any(map(os.path.isdir, coming))
+                                   or job.process.poll() is not None):
+                job.fail("no other one", job.kill_all())
+            self.lose(job, lost)
+            self.expect_goes_on(job, right)
+
+    def expect_no_more(self, fault, why):
+        """From some time on there are no checkpoints: one warning, and the run goes back to the
+        one that there was, which all hosts have."""
+        program = self.program("resumed", *TALK, "-b", 200)
+        right = self.right(self.program("resumed", *WORK, "-b", 200))
+        name, place = fault
+        self.variables[name] = place
+        job = self.start_on("a,b,c", program, *self.words())
+        job.await_line("no checkpoint: " + why)
+        newest = self.newest(job)
+        if newest == 0:
+            job.fail("there was none", job.kill_all())
+        for folder in self.folders_of(job):
+            found = self.generations_in(folder)
+            whole = self.generations_in(folder, "manifest")
+            if found and (max(found) > newest or newest not in whole):
+                job.fail(f"what came to nothing is left: {found}", job.kill_all())
+        self.lose(job, "c")
+        output = job.expect_success()
+        if (self.result(output) != right or len(BACK.findall(output)) != 1 or
+                "is refused" in output):
+            job.fail("another result, or not back", output)
+        self.expect_each_line_once(job, output, ITERATIONS)
+        self.expect_no_folder(job, output)
+
+    def what_cannot_be_copied_is_no_loss(self):
+        self.expect_no_more(("TEAMSTER_TEST_REFUSE_COPIES", "1:50"),
+                            "node 0 cannot write to memory: No space left")
+
+    def what_one_host_cannot_keep_is_no_loss(self):
+        self.expect_no_more(("TEAMSTER_TEST_REFUSE_MANIFESTS", "1:4"),
+                            "a host cannot keep it: No space left")
+
+    def who_asks_is_answered(self):
+        """For a checkpoint; nodes neither come nor go."""
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
+        job = self.start_on("a,b", program, *self.words(every=100000))
+        job.await_line("checkpoints are in memory")
+        for words, code, text in (
+                (("checkpoint",), 0, "is whole: iteration"),
+                (("add",), 78, "neither join nor leave a job with --buddy"),
+                (("remove", "1"), 78, "neither join nor leave")):
+            found = self.ask(job, words[0], job.process.pid, *words[1:])
+            if found[0] != code or text not in found[1]:
+                job.fail(f"{words}: {found}", job.kill_all())
+        self.folders_of(job)
+        job.process.send_signal(signal.SIGTERM)
+        code, output = job.finish()
+        if code != 128 + signal.SIGTERM or "--restart" in output:
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
+
+    def agents_stay_with_a_folder_too(self):
+        """A host that has had a second agent, for a node that came, has one then."""
+        program = self.program("resumed", *WORK, "-p", 4000)
+        right = self.right_of_work()
+        job = self.start_on("a,b", program, f"--checkpoint={self.folder},every=5",
+                            "--recover")
+        job.await_line("checkpoints go to")
+        agent = self.agent(job, "b")
+        added = self.ask(job, "add", job.process.pid, "a")
+        if added[0] != 0:
+            job.fail(added[1], job.kill_all())
+        super().await_generations(job, 1)
+        os.kill(self.node_of(job, 2), signal.SIGKILL)
+        job.await_line("back to iteration")
+        if self.agent(job, "b") != agent:
+            job.fail("another agent", job.kill_all())
+        output = job.expect_success()
+        if self.result(output) != right or "instead of" in output:
+            job.fail("another result, or fewer nodes", output)
+
+    def nothing_is_left_when_the_launcher_is_killed(self):
+        program = self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000)
+        for places in ("a,b", "localhost,a"):
+            job = self.start_on(places, program, *self.words())
+            self.await_generations(job, 2)
+            job.process.kill()
+            output = job.rest()
+            job.expect_nothing_left(output)
+            self.expect_no_folder(job, output)
+
+    def what_cannot_be_is_refused(self):
+        program = self.program("resumed", "-t", 2, "-i", 3)
+        for words, text in (
+                (("--buddy", "--checkpoint=saved"), "give one of them"),
+                (("--buddy=saved",), "allowed: none, every=Ns"),
+                (("--buddy", "--checkpoint-before=5m"),
+                 "needs --checkpoint=DIR"),
+                (("--buddy", "--spare=b"), "all nodes are on this machine")):
+            self.refused(64, text, 2, program, *words)
+        self.variables["TEAMSTER_BUDDY"] = "every=5"
+        done = subprocess.run(
+            [*map(str, program)], text=True, stdout=subprocess.PIPE,
+            env={**os.environ, **self.variables}, stderr=subprocess.STDOUT,
+            timeout=jobs.DEADLINE_S, check=False)
+        if done.returncode != 78 or "`teamster run`" not in done.stdout:
+            raise jobs.Failure(f"{done.returncode}\n{done.stdout}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    return jobs.main(Buddies, parser)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
