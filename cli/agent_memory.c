@@ -7,6 +7,8 @@
 #include "net/message.h"
 #include "os/checkpoint_manifest.h"
 
+#define NO_FOLDER "/dev/null"
+
 static void send_file(void *owner, const struct wire_agent_file *file,
                       const char *text, size_t size)
 {
@@ -49,7 +51,9 @@ int agent_memory_obey(struct mux *mux, const char *folder,
     struct wire_agent_file file = {0};
     char path[CHECKPOINT_PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/" CHECKPOINT_IN_MEMORY, folder);
+    // A host without /dev/shm has no folder: nothing is there, and nothing can be written.
+    snprintf(path, sizeof path, "%s/" CHECKPOINT_IN_MEMORY,
+             folder[0] != '\0' ? folder : NO_FOLDER);
     if (frame->kind != MUX_LIST) {
         file = wire_get_agent_file(&reader);
     }

@@ -204,7 +204,8 @@ static void look_for_life(struct remote *remote, uint64_t now_ns)
     for (unsigned i = 0; i < remote->n; i++) {
         struct remote_host *host = &remote->hosts[i];
 
-        if (remote_listen(remote, host, is_due) == BEAT_LOST) {
+        if (!host->is_over && // one that has stayed, and was let go
+            remote_listen(remote, host, is_due) == BEAT_LOST) {
             remote_give_up(remote, host);
         }
     }
@@ -524,7 +525,7 @@ static int choose_own_device(struct job *job, const struct launch_plan *plan)
 
 void remote_place(const struct job *job, struct spawn_request *request)
 {
-    if (job->remote.n == 0) {
+    if (job->remote.device[0] == '\0') { // all nodes are here
         return;
     }
     request->device = job->remote.device;
@@ -578,6 +579,7 @@ int remote_open(struct job *job, const struct launch_plan *plan)
     int exit_code;
 
     if (!plan->is_spread) {
+        retire_idle(&job->remote);
         return 0;
     }
     if (job->remote.n == 0) { // else some have stayed, and are listened to

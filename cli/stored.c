@@ -179,9 +179,15 @@ void stored_choose(struct job *job, struct checkpoint_manifest *newest)
     }
 }
 
+/** Is its agent there to be asked? */
+static int is_asked(const struct remote_host *host)
+{
+    return host->has_hello && !host->is_lost && !host->is_over;
+}
+
 static int has_listed(const struct remote_host *host)
 {
-    return host->is_lost || host->why[0] != '\0' || host->stored.is_listed;
+    return !is_asked(host) || host->why[0] != '\0' || host->stored.is_listed;
 }
 
 int stored_find(struct job *job, struct checkpoint_manifest *manifest)
@@ -194,7 +200,7 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
         struct remote_host *host = &job->remote.hosts[i];
 
         stored_forget(&host->stored);
-        if (!host->is_lost && host->has_hello) {
+        if (is_asked(host)) {
             mux_send(&host->mux, MUX_LIST, 0, NULL, 0);
         }
     }
@@ -221,7 +227,7 @@ void stored_keep(struct job *job, uint64_t generation)
 
     memory_keep(job->recovery.folder, generation);
     for (unsigned i = 0; i < job->remote.n; i++) {
-        if (!job->remote.hosts[i].is_lost) {
+        if (is_asked(&job->remote.hosts[i])) {
             send_file(&job->remote.hosts[i], MUX_KEEP, &kept);
         }
     }

@@ -13,7 +13,7 @@ struct copyset {
     uint64_t words[];
 };
 
-/** By kind. With `kind` each is a multiple of 16 bytes, which pools round to. */
+/** By kind. With `kind` each but the last is a multiple of 16 bytes, which pools round to. */
 static const uint8_t n_words[COPYSET_KINDS] = {1, 3, 7, NODE_SET_WORDS};
 
 _Static_assert(NODE_SET_WORDS > 7, "n_words[] rises");

@@ -142,6 +142,10 @@ void buddies_confirm(struct node *node)
     if (text != NULL && size <= MESSAGE_BODY_MAX) {
         send_to_leaders(node, text, size); // B1
     } else {
+        if (checkpoint->why[0] == '\0') {
+            snprintf(checkpoint->why, sizeof checkpoint->why,
+                     "there is no memory for its manifest");
+        }
         give_up(node);
     }
     free(text);

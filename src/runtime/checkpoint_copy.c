@@ -99,7 +99,11 @@ void copy_begin(struct node *node, uint32_t index,
         end(node, NULL);
     } else {
         out->fd = open(path, O_RDONLY | O_CLOEXEC);
-        send_more(node);
+        if (out->fd < 0) {
+            end(node, strerror(errno));
+        } else {
+            send_more(node);
+        }
     }
     node_leave(node);
 }
