@@ -6,8 +6,7 @@
  *
  *     gups_exchange [THREADS [WORDS [BATCHES]]]
  */
-#include "gups.h"
-#include "program.h"
+#include "gups_end.h"
 
 struct outbox {
     uint64_t n;
@@ -81,9 +80,6 @@ static void *update(void *arg)
 
 int main(int argc, char **argv)
 {
-    uint64_t sum = 0;
-    uint64_t all = 0;
-
     program_begin(argc, argv, (struct program){2, 1 << 18, 200});
     job.table = program_alloc("table", program.size * sizeof(uint64_t));
     job.outboxes =
@@ -91,15 +87,6 @@ int main(int argc, char **argv)
                                       program.n_threads * sizeof *job.outboxes);
     tm_barrier_init(&job.barrier, program.n_threads);
     program_run(update);
-    for (size_t i = 0; i < program.size; i++) {
-        all ^= job.table[i];
-        sum += job.table[i] * (2 * i + 1);
-    }
-    if (all != gups_expected(program.n_threads, program.n_rounds)) {
-        PROGRAM_FAIL("not each update was done once");
-    }
-    program_print("updates",
-                  (double)program.n_threads * program.n_rounds * GUPS_BATCH,
-                  sum);
+    gups_end(job.table);
     return 0;
 }
