@@ -51,10 +51,6 @@ APPS = {
 }
 
 
-class Killed(measure.Failure):
-    """By the kernel, again and again."""
-
-
 class Cliff:
     def __init__(self, options, folder):
         self.options = options
@@ -101,15 +97,12 @@ class Cliff:
                     self.command(app, 2, "--memory-by",
                                  "kernel-plain")))) - data
         self.group.set_limit(int(data / ratio) + self.besides[app])
-        for _ in range(kernel_swap.TRIES):
-            try:
-                return self.take(self.group.command(
-                    self.command(app, n[who], "--memory-by", who)))
-            except measure.Failure as failure:
-                if not kernel_swap.is_killed(str(failure)):
-                    raise
-                self.n_killed[who] = self.n_killed.get(who, 0) + 1
-        raise Killed(f"{app}: killed {kernel_swap.TRIES} times")
+
+        def note():
+            self.n_killed[who] = self.n_killed.get(who, 0) + 1
+
+        return kernel_swap.until_not_killed(lambda: self.take(self.group.command(
+            self.command(app, n[who], "--memory-by", who))), measure.Failure, note)
 
     def time(self, way, app, ratio):
         if way == "pager":
@@ -126,14 +119,14 @@ class Cliff:
             for way in self.ways():  # in turn: see measure.py
                 try:
                     times[way].append(self.time(way, app, ratio))
-                except measure.Failure as failure:
+                except (measure.Failure, kernel_swap.Killed) as failure:
                     self.note(way, failure)
         return {way: (statistics.median(all_), min(all_), max(all_))
                 if all_ else None for way, all_ in times.items()}
 
     def note(self, way, failure):
         print(f"    {way}: {failure}", file=sys.stderr, flush=True)
-        if not isinstance(failure, Killed):
+        if not isinstance(failure, kernel_swap.Killed):
             self.failures.append(str(failure))
 
 

@@ -28,6 +28,10 @@ rm -f "$2"
 """
 
 
+class Killed(Exception):
+    """By the kernel, again and again."""
+
+
 class NotHere(Exception):
     """The machine does not let us; the text says why."""
 
@@ -40,6 +44,23 @@ def remove(folder):
 def is_killed(output):
     """By the kernel, for want of memory: the launcher may not be told of what."""
     return "killed by the kernel for memory" in output or "SIGKILL" in output
+
+
+def until_not_killed(run, failure, note=lambda: None):
+    """What a run comes to, once the kernel does not kill it for want of memory.
+
+    @param failure  what it raises if it does not end well
+    @param note     called each time that it was killed
+    @raise Killed   when it was so often
+    """
+    for _ in range(TRIES):
+        try:
+            return run()
+        except failure as reason:
+            if not is_killed(str(reason)):
+                raise
+            note()
+    raise Killed(f"the kernel has killed it {TRIES} times, for want of memory")
 
 
 class KernelSwap:

@@ -135,13 +135,7 @@ class Kernel:
 
     def time(self):
         self.group.set_limit(max(self.layers.memory) + max(self.besides, 0))
-        for _ in range(kernel_swap.TRIES):
-            try:
-                return self.run(4)
-            except measure.Failure as failure:
-                if not kernel_swap.is_killed(str(failure)):
-                    raise
-        raise measure.Failure("the kernel kills it for want of memory")
+        return kernel_swap.until_not_killed(lambda: self.run(4), measure.Failure)
 
 
 def report(name, times, counts, best):
@@ -192,7 +186,7 @@ def main():
             print(f"without the kernel: {reason}", file=sys.stderr)
         try:
             measure_ways(layers, kernel, options)
-        except measure.Failure as failure:
+        except (measure.Failure, kernel_swap.Killed) as failure:
             print(failure, file=sys.stderr)
             return 1
         finally:

@@ -12,8 +12,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[2] / "bench"))
 import kernel_swap  # noqa: E402
 
 NotHere = kernel_swap.NotHere
-is_killed = kernel_swap.is_killed
-TRIES = kernel_swap.TRIES
+Killed = kernel_swap.Killed
+until_not_killed = kernel_swap.until_not_killed
 FOLDER = "/var/tmp"  # not in memory
 
 

@@ -122,13 +122,7 @@ class Runner:
 
             besides = self._besides(cell, work, groups, run)
             groups.set_limits(map(sum, zip(budgets(cell, work), besides)))
-            for _ in range(kernel.TRIES - 1):
-                try:
-                    return run(work)
-                except Failure as failure:
-                    if not kernel.is_killed(str(failure)):
-                        raise
-            return run(work)
+            return kernel.until_not_killed(lambda: run(work), Failure)
 
     def __call__(self, cell, work, counts=None, has_memory=True):
         """One run.
@@ -155,6 +149,6 @@ class Runner:
                 result |= predict.predictions(
                     self.build / "cli/teamster", f"{folder}/profile.json",
                     result["counts"])
-            except (Failure, kernel.NotHere, output.Unreadable) as reason:
+            except (Failure, kernel.NotHere, kernel.Killed, output.Unreadable) as reason:
                 result = {"failure": str(reason)}
         return {**result, "load": load, "others": busy.others(), "seconds": time.monotonic() - start}
