@@ -502,7 +502,7 @@ class AtFullSize(InFolder):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def execute(self, words):
+    def execute(self, words, _timeout_s):
         """Under seed 2 cpu-mem is worse than it is in the papers."""
         words = [str(word) for word in words]
         self.words.append(words)
@@ -534,6 +534,16 @@ class AtFullSize(InFolder):
             self.assertIn(f" speed={speed:.4f} memory={memory << 10}K ", line)
             self.assertIn("net-rate=12500K", line)
             self.assertIn("disk-ms=12.7", line)
+
+    def test_programs_are_told_what_they_are_told_at_full_size(self):
+        words = {app: laboratory.program_words("liu06", app, 30)
+                 for app in papers.LIU06_APPS}
+        self.assertIn("--steps=30", words["gauss"])
+        self.assertIn("--range=16", words["motion"])
+        self.assertIn("--start=seed", words["vq"])
+        for app, told in words.items():
+            self.assertEqual(told[1:3], ["--iterations=30", "--threads=32"])
+            self.assertFalse([word for word in told if "effort" in word], app)
 
     def test_the_fitted_disk_has_the_gamma_of_table_3(self):
         thread_s = 0.01 * self.lab.slower

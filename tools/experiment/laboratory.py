@@ -17,9 +17,10 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 
 from . import disk, papers, sizes
+from .run import Failure, execute
+from .store import read_json, write_json
 
 SPEED = 1000  # of a node of the profile's run
 SLOWER = 16
@@ -33,43 +34,19 @@ FIRST = 5  # iterations of [Liang03]'s programs
 TIMEOUT_S = 3600
 
 
-class Failure(Exception):
-    """A command did not end well."""
-
-
-def execute(words):
-    done = subprocess.run([str(word) for word in words], text=True, check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=TIMEOUT_S,
-                          env={name: value for name, value in os.environ.items()
-                               if not name.startswith("TEAMSTER_")})
-    if done.returncode != 0:
-        raise Failure(f"{words[1]}: exit code {done.returncode}: "
-                      f"{done.stderr.strip()[-300:]}")
-    return done.stdout
-
-
 def program_words(paper, app, n_iterations):
-    work = sizes.work(paper, app, 1.0)
-    options = [option for option in work.options if not option.isdigit()]
-    words = [f"--size={work.size}", f"--iterations={n_iterations}",
-             f"--threads={papers.N_THREADS}"]
-    if "--range" in options:
-        words.append("--range=16")
-    if "--start" in options:
-        words.append("--start=seed")
-    return words + ([f"--steps={n_iterations}"] if app == "gauss" else [])
+    """What a program is told at full size. Its effort is for small sizes."""
+    work = sizes.work(paper, app, 1.0, n_iterations)
+    options = dict(zip(work.options[::2], work.options[1::2]))
+    options.pop("--effort", None)
+    return [f"--size={work.size}", f"--iterations={n_iterations}",
+            f"--threads={papers.N_THREADS}",
+            *(f"{name}={value}" for name, value in options.items())]
 
 
 def has_script(path):
     """Does a profile say what threads do? Of a run that was too short there may be none."""
-    return path.exists() and "script" in json.loads(path.read_text(encoding="utf-8"))
-
-
-def write_atomically(path, text):
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    return "script" in (read_json(path) or {})
 
 
 class Laboratory:
@@ -101,7 +78,8 @@ class Laboratory:
         for n_iterations in PROFILED:
             execute([self.build / "cli/teamster", "run", f"--hostfile={hosts}", "--emulate",
                      "--first-mapping=equal", "--policy=cpu", f"--save-profile={beside}",
-                     self.build / "apps" / app, *program_words(paper, app, n_iterations)])
+                     self.build / "apps" / app, *program_words(paper, app, n_iterations)],
+                    TIMEOUT_S)
             if has_script(beside):
                 os.replace(beside, path)
                 return path
@@ -109,7 +87,7 @@ class Laboratory:
 
     def fitted_rate(self):
         """Bytes a second with which SOR's gamma is the one that Table 3 implies."""
-        profile = json.loads(self.profile(papers.LIU06, "sor").read_text(encoding="utf-8"))
+        profile = read_json(self.profile(papers.LIU06, "sor"))
         seconds = self.slower * statistics.median(
             thread["computation_s"] for thread in profile["threads"])
         work = sizes.work(papers.LIU06, "sor", 1.0)
@@ -136,7 +114,7 @@ class Laboratory:
         answer = json.loads(execute([
             self.build / "cli/teamster", "simulate", self.profile(cell.paper, cell.app),
             f"--cluster={hosts}", f"--policy={cell.policy}", f"--seed={seed}",
-            f"--iterations={self.iterations}", "--json"]))
+            f"--iterations={self.iterations}", "--json"], TIMEOUT_S))
         hosts.unlink()
         return summary(answer)
 
@@ -144,10 +122,10 @@ class Laboratory:
         """What a cell comes to under a seed; kept, so that a stopped command goes on."""
         path = self.folder / (f"{cell.paper}-{cell.env}-{cell.app}-{cell.policy}-"
                               f"{kind.replace(' ', '-')}-{seed}.json")
-        if path.exists():
-            return json.loads(path.read_text(encoding="utf-8"))
-        found = self._simulate(cell, kind, seed, path)
-        write_atomically(path, json.dumps(found))
+        found = read_json(path)
+        if found is None:
+            found = self._simulate(cell, kind, seed, path)
+            write_json(path, found)
         return found
 
 
