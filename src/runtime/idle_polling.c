@@ -87,7 +87,7 @@ static uint64_t give_way(struct node *node, uint64_t now_ns)
 //         workers; at once if there is none, or no processor for each
 static uint64_t alone_until_ns(const struct node *node, uint64_t now_ns)
 {
-    return node->n_workers < 2 || node->n_workers > processor_count()
+    return node->n_workers < 2 || !node->attendance.is_alone
                ? now_ns
                : now_ns + ALONE_SPIN_NS;
 }
