@@ -12,17 +12,7 @@
 static void send_file(void *owner, const struct wire_agent_file *file,
                       const char *text, size_t size)
 {
-    struct buffer body = {0};
-    uint8_t record[WIRE_SIZE_agent_file];
-    struct wire_writer writer = {.at = record, .end = record + sizeof record};
-
-    wire_put_agent_file(&writer, file);
-    buffer_append(&body, record, sizeof record);
-    if (size > 0) {
-        buffer_append(&body, text, size);
-    }
-    mux_send(owner, MUX_FILE, 0, buffer_front(&body), body.used);
-    buffer_release(&body);
+    memory_send(owner, MUX_FILE, file, text, size);
 }
 
 static void send_part(struct mux *mux, const char *folder,

@@ -10,6 +10,23 @@
 #include "base/ensure.h"
 #include "os/checkpoint_manifest.h"
 
+void memory_send(struct mux *mux, enum mux_kind kind,
+                 const struct wire_agent_file *file, const void *bytes,
+                 size_t size)
+{
+    struct buffer body = {0};
+    uint8_t record[WIRE_SIZE_agent_file];
+    struct wire_writer writer = {.at = record, .end = record + sizeof record};
+
+    wire_put_agent_file(&writer, file);
+    buffer_append(&body, record, sizeof record);
+    if (size > 0) {
+        buffer_append(&body, bytes, size);
+    }
+    mux_send(mux, kind, 0, buffer_front(&body), body.used);
+    buffer_release(&body);
+}
+
 static void tell_manifest(const char *folder, uint64_t generation,
                           memory_tell_fn *tell, void *owner)
 {
@@ -112,13 +129,6 @@ int memory_write_part(const char *folder, const struct wire_agent_file *to,
 
 void memory_keep(const char *folder, uint64_t generation)
 {
-    uint64_t *generations;
-    const size_t n = checkpoint_list(folder, &generations);
-
-    for (size_t i = 0; i < n; i++) {
-        if (generations[i] != generation) {
-            checkpoint_remove(folder, generations[i]);
-        }
-    }
-    free(generations);
+    checkpoint_remove_between(folder, 0, generation); // numbers begin with 1
+    checkpoint_remove_between(folder, generation, UINT64_MAX);
 }

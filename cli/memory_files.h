@@ -18,6 +18,12 @@
 /** Bytes that are read or written at a time. */
 #define MEMORY_PART (512u << 10)
 
+/** Send a frame of agent_frames.def that is about a file: its record, then bytes.
+ * @param bytes  [size] */
+void memory_send(struct mux *mux, enum mux_kind kind,
+                 const struct wire_agent_file *file, const void *bytes,
+                 size_t size);
+
 /** There is a file, of so many bytes. @param text  [size] of a manifest */
 typedef void memory_tell_fn(void *owner, const struct wire_agent_file *file,
                             const char *text, size_t size);

@@ -52,17 +52,11 @@ uint64_t recovery_newest_in(const char *folder)
 // R1 of recovery.c.
 void recovery_remove_outdated(const struct recovery *recovery)
 {
-    uint64_t *generations;
-    const size_t n = checkpoint_list(recovery->folder, &generations);
+    const uint64_t kept = recovery->back.generation;
 
-    for (size_t i = 0; i < n; i++) {
-        if (generations[i] > recovery->before &&
-            generations[i] > recovery->back.generation &&
-            generations[i] < recovery->first) {
-            checkpoint_remove(recovery->folder, generations[i]);
-        }
-    }
-    free(generations);
+    checkpoint_remove_between(recovery->folder,
+                              kept > recovery->before ? kept : recovery->before,
+                              recovery->first);
     checkpoint_tidy(recovery->folder);
 }
 

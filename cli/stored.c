@@ -180,14 +180,14 @@ void stored_choose(struct job *job, struct checkpoint_manifest *newest)
 }
 
 /** Is its agent there to be asked? */
-static int is_asked(const struct remote_host *host)
+static int has_agent(const struct remote_host *host)
 {
     return host->has_hello && !host->is_lost && !host->is_over;
 }
 
 static int has_listed(const struct remote_host *host)
 {
-    return !is_asked(host) || host->why[0] != '\0' || host->stored.is_listed;
+    return !has_agent(host) || host->why[0] != '\0' || host->stored.is_listed;
 }
 
 int stored_find(struct job *job, struct checkpoint_manifest *manifest)
@@ -200,7 +200,7 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
         struct remote_host *host = &job->remote.hosts[i];
 
         stored_forget(&host->stored);
-        if (is_asked(host)) {
+        if (has_agent(host)) {
             mux_send(&host->mux, MUX_LIST, 0, NULL, 0);
         }
     }
@@ -211,24 +211,14 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
 
 // ---- the others go
 
-static void send_file(struct remote_host *host, enum mux_kind kind,
-                      const struct wire_agent_file *file)
-{
-    uint8_t body[WIRE_SIZE_agent_file];
-    struct wire_writer writer = {.at = body, .end = body + sizeof body};
-
-    wire_put_agent_file(&writer, file);
-    mux_send(&host->mux, kind, 0, body, sizeof body);
-}
-
 void stored_keep(struct job *job, uint64_t generation)
 {
     const struct wire_agent_file kept = {generation, 0, 0};
 
     memory_keep(job->recovery.folder, generation);
     for (unsigned i = 0; i < job->remote.n; i++) {
-        if (is_asked(&job->remote.hosts[i])) {
-            send_file(&job->remote.hosts[i], MUX_KEEP, &kept);
+        if (has_agent(&job->remote.hosts[i])) {
+            memory_send(&job->remote.hosts[i].mux, MUX_KEEP, &kept, NULL, 0);
         }
     }
 }
@@ -272,7 +262,7 @@ static int fetch_part(struct job *job, unsigned host,
 
     if (host > 0) {
         stored->is_asked = 1;
-        send_file(&job->remote.hosts[host - 1], MUX_READ, part);
+        memory_send(&job->remote.hosts[host - 1].mux, MUX_READ, part, NULL, 0);
         return await_answers(job);
     }
     size = memory_read_part(job->recovery.folder, part, bytes, sizeof bytes);
@@ -299,9 +289,6 @@ static int give_part(struct job *job, unsigned host,
                      const struct wire_agent_file *to, const void *bytes,
                      size_t size)
 {
-    struct buffer body = {0};
-    uint8_t record[WIRE_SIZE_agent_file];
-    struct wire_writer writer = {.at = record, .end = record + sizeof record};
     int error;
 
     if (host == 0) {
@@ -312,14 +299,9 @@ static int give_part(struct job *job, unsigned host,
         }
         return error != 0 ? EXIT_MEMORY : 0;
     }
-    wire_put_agent_file(&writer, to);
-    buffer_append(&body, record, sizeof record);
-    buffer_append(&body, bytes, size);
     stored_of(job, host)->is_asked = 1;
     stored_of(job, host)->error = 0;
-    mux_send(&job->remote.hosts[host - 1].mux, MUX_WRITE, 0,
-             buffer_front(&body), body.used);
-    buffer_release(&body);
+    memory_send(&job->remote.hosts[host - 1].mux, MUX_WRITE, to, bytes, size);
     return 0;
 }
 
@@ -357,12 +339,15 @@ static int tell_unread(struct job *job)
 
 static int bring_file(struct job *job, const struct wire_agent_file *file)
 {
-    const int from = is_lacking(job, file) ? find_host(job, file) : -1;
+    const int from = find_host(job, file);
     struct wire_agent_file part = *file;
     int exit_code = 0;
 
+    if (!is_lacking(job, file)) {
+        return 0;
+    }
     if (from < 0) {
-        return is_lacking(job, file) ? tell_unread(job) : 0;
+        return tell_unread(job);
     }
     for (part.at = 0; part.at < file->at && exit_code == 0;) {
         const struct buffer *got = &stored_of(job, (unsigned)from)->part;

@@ -550,6 +550,20 @@ size_t checkpoint_list(const char *folder, uint64_t **generations)
     return n;
 }
 
+void checkpoint_remove_between(const char *folder, uint64_t above,
+                               uint64_t below)
+{
+    uint64_t *generations;
+    const size_t n = checkpoint_list(folder, &generations);
+
+    for (size_t i = 0; i < n; i++) {
+        if (generations[i] > above && generations[i] < below) {
+            checkpoint_remove(folder, generations[i]);
+        }
+    }
+    free(generations);
+}
+
 void checkpoint_tidy(const char *folder)
 {
     uint64_t *generations;

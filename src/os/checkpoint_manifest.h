@@ -114,6 +114,10 @@ const char *checkpoint_commit(const char *folder,
 /** Remove what there is of a generation. */
 void checkpoint_remove(const char *folder, uint64_t generation);
 
+/** Remove all generations above one number and below another. */
+void checkpoint_remove_between(const char *folder, uint64_t above,
+                               uint64_t below);
+
 /** Remove all but the two newest whose manifest is there. */
 void checkpoint_tidy(const char *folder);
 
