@@ -422,23 +422,29 @@ static void finish(struct job *job)
     free(job->nodes);
 }
 
+/** While it looks for a checkpoint: when a line that is folded is due, or a beat, for agents are to
+ * stay. */
+static uint64_t waiting_due_ns(const struct job *job)
+{
+    const uint64_t line_ns = sink_due_ns(job->err);
+    const uint64_t beat_ns =
+        job->remote.n > 0 ? clock_now_ns() + BEAT_NS : UINT64_MAX;
+
+    return line_ns != 0 && line_ns < beat_ns ? line_ns : beat_ns;
+}
+
 /** For recovery.c. @return 0: the run is ended */
 static int wait_for(struct job *job, int fd)
 {
     const int exit_code = job->exit_code;
     struct pollfd set[4];
-    uint64_t due_ns;
 
     do {
         set[0] = watch(fd, POLLIN);
         set[1] = watch(job->signal_fd, POLLIN);
         set[2] = watch(job->out.fd, job->out.waiting.used > 0 ? POLLOUT : 0);
         set[3] = watch(job->err->fd, job->err->waiting.used > 0 ? POLLOUT : 0);
-        due_ns = sink_due_ns(job->err);
-        if (job->remote.n > 0 || due_ns == 0) { // agents are to stay
-            due_ns = job->remote.n > 0 ? clock_now_ns() + BEAT_NS : UINT64_MAX;
-        }
-        poll(set, 4, timeout_ms(due_ns, clock_now_ns()));
+        poll(set, 4, timeout_ms(waiting_due_ns(job), clock_now_ns()));
         remote_say_alive(&job->remote);
         take_signals(job);
         write_sinks(job, clock_now_ns());
