@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # What checkpoints take: bytes on the disk and time of the thread that writes, with and without
-# compression, and how long threads stand still.
+# compression, how long threads stand still, and how much changed before it was written.
 #
 #   bench/checkpoints.sh BUILD [FOLDER]
 #
@@ -16,10 +16,10 @@ trap 'rm -rf "$folder/saved"' EXIT
 
 # Sums and the worst node, of the last checkpoint in what --verbose has said.
 summary='
-/debug: checkpoint [0-9]+: [0-9]+ pages copied in/ {
+/debug: checkpoint [0-9]+: [0-9]+ pages (protected|written at once) in/ {
     match($0, /checkpoint [0-9]+/); number = substr($0, RSTART + 11, RLENGTH - 11) + 0
     match($0, /in [0-9.]+ ms/); ms = substr($0, RSTART + 3) + 0
-    if (number != last) { last = number; worst = plain = disk = kept = all = write = 0 }
+    if (number != last) { last = number; worst = plain = disk = kept = all = write = changed = pages = 0 }
     if (ms > worst) worst = ms
 }
 /debug: checkpoint [0-9]+: [0-9]+ bytes, in/ {
@@ -30,9 +30,13 @@ summary='
     match($0, /kept, [0-9.]+ ms/); ms = substr($0, RSTART + 6) + 0
     if (ms > write) write = ms
 }
+/pages changed before they were written/ {
+    match($0, /: [0-9]+ of [0-9]+ pages/); split(substr($0, RSTART + 2, RLENGTH), words, " ")
+    changed += words[1]; pages += words[3]
+}
 END {
-    printf "%8.1f %8.1f %6d of %5d %9.1f %9.1f\n", plain / 1e6, disk / 1e6, kept, all,
-           write, worst
+    printf "%8.1f %8.1f %6d of %5d %9.1f %9.1f %7d of %6d\n", plain / 1e6, disk / 1e6, kept, all,
+           write, worst, changed, pages
 }'
 
 measure() { # name compress program words...
@@ -45,7 +49,7 @@ measure() { # name compress program words...
         awk "$summary"
 }
 
-printf '%-28s %-5s %8s %8s %15s %9s %9s\n' program "" "MB" "on disk" kept "write ms" "pause ms"
+printf '%-28s %-5s %8s %8s %15s %9s %9s %17s\n' program "" "MB" "on disk" kept "write ms" "pause ms" "changed before"
 for compress in no auto; do
     every=10
     measure "jacobi --size 3000" $compress "$build/apps/jacobi" \

@@ -51,8 +51,11 @@ struct page {
     uint8_t
         stale : 1; ///< absent, but its bytes are kept: those of version `base`
     uint8_t untold : 1; ///< given up without telling its owner (residence.c)
-    uint8_t pinned;     ///< sequential: has come for a thread that has not run
-    uint8_t queues;     ///< sequential: that fetch will make it the owner
+    uint8_t
+        in_snapshot : 1; ///< its bytes are wanted as they are (mem/snapshot.c)
+    uint8_t read_next : 1; ///< a frame that stays until they have been read
+    uint8_t pinned; ///< sequential: has come for a thread that has not run
+    uint8_t queues; ///< sequential: that fetch will make it the owner
     uint8_t own[PAGE_OWN_BYTES]; ///< its protocol's; zeros when contents come
     uint16_t in_flight; ///< diffs of it sent to the owner, not acknowledged
     uint8_t exists;     ///< pager: its bytes are in memory, and count

@@ -191,6 +191,14 @@ void pager_note_gone(struct pager *pager, page_no page, page_no n)
     }
 }
 
+int pager_shows(const struct pager *pager, page_no page)
+{
+    const struct page *record = pager_page(pager, pager_frame(pager, page));
+
+    return pager_is_here(pager, page) && !record->ahead &&
+           (record->io != IO_OUT || record->stays);
+}
+
 enum page_access pager_allows(struct pager *pager, page_no page,
                               enum page_access access)
 {

@@ -214,6 +214,9 @@ void pager_need(struct pager *pager, page_no page, int is_to_change);
 int pager_is_here(const struct pager *pager, page_no page);
 /** Are a page's bytes in the swap file only? */
 int pager_is_out(const struct pager *pager, page_no page);
+/** Is a page mapped as far as pager_allows() says? Not if it is on its way, or here before
+ * anybody asked. */
+int pager_shows(const struct pager *pager, page_no page);
 /** What may be mapped of a page that is allowed this, ACCESS_READ or more. A page
  * on its way out stays. */
 enum page_access pager_allows(struct pager *pager, page_no page,

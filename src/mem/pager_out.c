@@ -21,6 +21,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "mem/pager_priv.h"
+#include "mem/snapshot.h"
 
 #include <stdlib.h>
 
@@ -80,7 +81,7 @@ static enum page_fate fate_of(const struct pager *pager, page_no page)
     const struct page *record = pager_page(pager, page);
     enum page_fate fate;
 
-    if (record->io != IO_NONE || record->claims > 0) {
+    if (record->io != IO_NONE || record->claims > 0 || record->read_next) {
         return FATE_STAY;
     }
     fate = pager->host.fate(pager->host.owner, page);
@@ -135,6 +136,9 @@ static void let_go(struct pager *pager, page_no *pages, unsigned n)
         if (fate == FATE_SWAP && record->swap_slot == 0) {
             to_write[n_to_write++] = pages[i];
             continue;
+        }
+        if (fate != FATE_SWAP) {
+            snapshot_keep_frame(pager->space, pages[i]);
         }
         if (fate == FATE_DROP) {
             pager->host.drop(pager->host.owner, pages[i]);

@@ -18,6 +18,7 @@
 
 #include "mem/fault_source_test.h"
 #include "mem/pager_priv.h"
+#include "mem/snapshot.h"
 
 enum { BUDGET = 64, N_PAGES = 2048, N_THREADS = 8 };
 
@@ -148,8 +149,8 @@ static inline void check_view(const struct test *test, page_no page)
         (record->io == IO_OUT && !record->stays)) {
         assert_int_equal(view, ACCESS_NONE);
     }
-    if (record->swap_slot != 0) {
-        assert_true(view <= ACCESS_READ);
+    if (record->swap_slot != 0 || record->in_snapshot) {
+        assert_true(view <= ACCESS_READ); // N2 of snapshot.c
     }
 }
 
@@ -227,6 +228,9 @@ static inline enum pager_answer ask(struct test *test, page_no page,
     *wait = (struct wait){.waiter.wake = note_wake};
     answer = pager_fault(test->pager, page, is_write, &toucher, &wait->waiter);
     if (answer == PAGER_GO_ON && pager_is_here(test->pager, page)) {
+        if (is_write && test->space.pages[page].in_snapshot) {
+            snapshot_keep_run(&test->space, page);
+        }
         space_restore(&test->space, page, 1); // as the engine would
     }
     return answer;

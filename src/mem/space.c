@@ -20,6 +20,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "mem/pager.h"
+#include "mem/snapshot.h"
 #include "os/range.h"
 
 static size_t round_up(size_t value, size_t unit)
@@ -149,23 +150,34 @@ static void allow(struct space *space, page_no page, page_no n,
     }
 }
 
-// The same, as far as the pager lets it: pages that are out stay unmapped, and to
-// those whose bytes are in the swap file too nobody writes unnoticed.
+static enum page_access allowed(struct space *space, page_no page,
+                                enum page_access access)
+{
+    const enum page_access most =
+        space->pager == NULL ? access
+                             : pager_allows(space->pager, page, access);
+
+    return most == ACCESS_WRITE && space->pages[page].in_snapshot ? ACCESS_READ
+                                                                  : most;
+}
+
+// The same, as far as pager and snapshot let it: pages that are out stay unmapped, and to
+// those whose bytes are in the swap file too, or in the snapshot, nobody writes unnoticed.
 static void apply(struct space *space, page_no page, page_no n,
                   enum page_access access)
 {
     page_no end = page + n;
 
-    if (space->pager == NULL || access == ACCESS_NONE) {
+    if ((space->pager == NULL && space->snapshot == NULL) ||
+        access == ACCESS_NONE) {
         allow(space, page, n, access);
         return;
     }
     while (page < end) {
-        enum page_access most = pager_allows(space->pager, page, access);
+        enum page_access most = allowed(space, page, access);
         page_no run = 1;
 
-        while (page + run < end &&
-               pager_allows(space->pager, page + run, access) == most) {
+        while (page + run < end && allowed(space, page + run, access) == most) {
             run++;
         }
         if (most != ACCESS_NONE) {
@@ -267,6 +279,11 @@ void space_page_in(struct space *space, page_no page, page_no n)
         return;
     }
     memfd_page_in(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+}
+
+void space_keep(struct space *space, page_no page)
+{
+    snapshot_keep(space, page);
 }
 
 char *space_bring_in(const struct space *space, page_no page, int is_to_change)
@@ -397,6 +414,7 @@ void space_fill(struct space *space, page_no page, page_no n, const void *bytes)
 {
     const struct grain_area *area = space_grain(space, page);
 
+    snapshot_keep_all(space, page, n);
     if (area != NULL) {
         fill_part(space, area, page, bytes);
         return;
@@ -447,6 +465,7 @@ void space_populate(struct space *space, page_no page, page_no n)
 
 void space_discard(struct space *space, page_no page, page_no n)
 {
+    snapshot_keep_all(space, page, n);
     if (space_grain(space, page) != NULL) {
         return; // V4
     }
@@ -490,8 +509,11 @@ void space_share_frames(struct space *space, const struct grain_area *area)
 
 void space_part_frames(struct space *space, page_no page)
 {
-    const struct grain_area area = grain_remove(&space->grain, page);
+    const struct grain_area *found = space_grain(space, page);
+    struct grain_area area;
 
+    snapshot_keep_all(space, page, found->n_frames * found->n_views);
+    area = grain_remove(&space->grain, page);
     if (space->source == NULL || !space->heap_is_mapped) {
         return;
     }

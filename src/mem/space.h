@@ -39,7 +39,8 @@ struct space_tracker {
                     const void *diff, size_t size);
 };
 
-struct pager; ///< keeps the pages within a budget: mem/pager.h
+struct pager;    ///< keeps the pages within a budget: mem/pager.h
+struct snapshot; ///< the bytes of one moment: mem/snapshot.h
 
 struct space {
     struct memfd memfd;
@@ -55,6 +56,7 @@ struct space {
     struct twin_pool twins;
     struct space_tracker *tracker; ///< NULL: uses are not tracked
     struct pager *pager;           ///< NULL: pages stay in memory
+    struct snapshot *snapshot;     ///< NULL: there is none
 };
 
 /**
@@ -142,10 +144,15 @@ static inline const char *space_bytes(const struct space *space, page_no page)
     return space_place(space, page);
 }
 
+/** A page is about to change, which is in the snapshot. */
+void space_keep(struct space *space, page_no page);
+
 /** The same, to be changed. */
-static inline char *space_bytes_to_change(const struct space *space,
-                                          page_no page)
+static inline char *space_bytes_to_change(struct space *space, page_no page)
 {
+    if (__builtin_expect(space->pages[page].in_snapshot, 0)) {
+        space_keep(space, page);
+    }
     if (__builtin_expect(space->pager != NULL, 0)) {
         return space_bring_in(space, page, 1);
     }

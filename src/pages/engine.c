@@ -31,6 +31,7 @@
 
 #include "base/ensure.h"
 #include "base/log.h"
+#include "mem/snapshot.h"
 #include "pages/causality.h"
 #include "pages/places.h"
 #include "pages/read_ahead.h"
@@ -52,6 +53,9 @@ enum fault_result engine_fault(struct engine *engine, page_no page_number,
     if (is_write && protocol->forbids_write != NULL &&
         protocol->forbids_write(engine, page_number)) {
         return FAULT_READ_ONLY;
+    }
+    if (is_write && page->in_snapshot) {
+        snapshot_keep_run(engine->space, page_number);
     }
     if (page->access >= (is_write ? ACCESS_WRITE : ACCESS_READ)) {
         space_restore(engine->space, page_number, 1);

@@ -5,6 +5,7 @@
 #include "base/waiter.h"
 #include "mem/heap.h"
 #include "mem/pager.h"
+#include "mem/snapshot.h"
 #include "mem/space.h"
 #include "net/port.h"
 
@@ -337,13 +338,6 @@ int engine_is_quiet(const struct engine *engine);
 
 // ---- saved_blocks.c: checkpoints
 
-/** A page that this node owns. */
-struct saved_page {
-    page_no page;
-    struct page_part part; ///< the bytes that are its own
-    int is_variable; ///< of TM_SHARED variables, which do not begin as zeros
-};
-
 /** So many pages, and which: a checksum that knows no order. */
 struct page_count {
     uint64_t n;
@@ -360,7 +354,7 @@ void engine_save_blocks(const struct engine *engine, const struct port *to);
 /** The next page that this node owns. @param page  from here on; behind it, then
  * @return 0: there is none */
 int engine_next_owned(const struct engine *engine, page_no *page,
-                      struct saved_page *saved);
+                      struct snapshot_page *saved);
 void engine_count_page(struct page_count *count, page_no page);
 /** Those that somebody owns, as far as this is their directory node. */
 struct page_count engine_known_pages(const struct engine *engine);

@@ -55,7 +55,7 @@ void engine_save_blocks(const struct engine *engine, const struct port *to)
 }
 
 int engine_next_owned(const struct engine *engine, page_no *page,
-                      struct saved_page *saved)
+                      struct snapshot_page *saved)
 {
     for (size_t i = 0; i < engine->n_extents; i++) {
         const struct extent *extent = &engine->extents[i];
@@ -63,7 +63,7 @@ int engine_next_owned(const struct engine *engine, page_no *page,
 
         for (; at < extent->page + extent->n_pages; at++) {
             if (page_of(engine, at)->is_owner) {
-                *saved = (struct saved_page){
+                *saved = (struct snapshot_page){
                     .page = at,
                     .part = space_part(engine->space, at),
                     .is_variable = extent->serial == 0,

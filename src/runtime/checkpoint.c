@@ -775,7 +775,7 @@ static void close_checkpoint(struct node *node)
 {
     files_close(node);
     files_drop(node);
-    spare_memory_release(&node->checkpoint.copies.bytes);
+    spare_memory_release(&node->checkpoint.snapshot.aside);
     for (unsigned i = 0; i < 3; i++) {
         cut_table_release(&node->checkpoint.tables[i]);
     }

@@ -4,10 +4,10 @@
 
 #include <pthread.h>
 
+#include "mem/snapshot.h"
 #include "net/port.h"
 #include "os/checkpoint_file.h"
 #include "os/checkpoint_manifest.h"
-#include "os/spare_memory.h"
 #include "pages/engine.h"
 #include "runtime/cut_table.h"
 
@@ -35,16 +35,6 @@ struct cut_records {
     uint8_t *bytes;
     size_t n;
     size_t room;
-};
-
-/** Copies of the pages that a node has for a checkpoint, one behind the other. */
-struct cut_copies {
-    struct cut_copy {
-        page_no page;
-        uint32_t size;
-    } * pages; ///< [n]
-    size_t n;
-    struct spare_memory bytes;
 };
 
 /** What nodes have said in a round. */
@@ -79,7 +69,7 @@ struct checkpoint {
     uint64_t newest;            ///< the newest that is whole; 0: there is none
     uint64_t parent;            ///< the one before that; 0: there is none
     struct cut_records records; ///< the clerk's, then the kernel thread's
-    struct cut_copies copies;   ///< likewise
+    struct snapshot snapshot;   ///< the pages that this node has for it
     struct cut_table tables[3]; ///< of newest, parent, and the one under way
     struct digests *digests;    ///< NULL: everything is written each time
     void (*file_work)(struct node *node);
@@ -181,6 +171,7 @@ struct part_writer {
     uint32_t size;          ///< ... so many
     uint64_t began_ns;
     uint64_t n_kept; ///< stretches that were not written again
+    const char *why; ///< what it was to have cannot be had; NULL: it can
 };
 
 /** Begin it. Waits for the disk, as all of these do.
@@ -188,9 +179,10 @@ struct part_writer {
 const char *part_begin(struct part_writer *writer, struct node *node);
 void part_add_records(struct part_writer *writer,
                       const struct cut_records *records);
-/** In rising order, behind all records. */
-void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
-                   uint32_t size);
+/** A page, if it has to be there: all but those of zeros. In rising order, behind all records.
+ * @param bytes  its own */
+void part_add_page(struct part_writer *writer,
+                   const struct snapshot_page *entry, const char *bytes);
 /** It is whole, or is not; either is told to the root. Not under the node lock. */
 void part_end(struct part_writer *writer);
 /** It could not be begun: tell the root. */
@@ -205,8 +197,8 @@ void told_saved(struct node *node, const struct checkpoint_sum *sum,
 
 // ---- checkpoint_files.c, a kernel thread that writes while the program goes on
 
-/** Write records and copies to this node's file, and say so; they are gone then. Not under the
- * node lock: may wait for the disk if there is no other way. */
+/** Write records and the snapshot to this node's file, and say so; they are gone then. Not under
+ * the node lock: may wait for the disk if there is no other way. */
 void files_write(struct node *node);
 /** On the root: all have written; make it a checkpoint, or remove it if `why` says why it is
  * none. Under the node lock. @return TM_OK, what kthread_start() says */

@@ -6,9 +6,9 @@
 // reads those that the node owns, and writes those of a checkpoint, whatever protocol and pager
 // have to do for that.
 //
-// What it takes is copied, and a kernel thread writes the copies to the disk while the program
-// goes on (checkpoint_files.c, checkpoint_part.c). Where there is no room for copies it writes
-// itself, and threads are held until then.
+// Of pages a snapshot is taken, and a kernel thread writes that to the disk while the program
+// goes on (mem/snapshot.c, checkpoint_files.c, checkpoint_part.c). Where what changes meanwhile has
+// no room, neither in memory nor on a disk, the clerk writes them itself, and threads are held until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
 //
@@ -19,13 +19,16 @@
 //   pages_saved, pages_kept ...          pages, at the end; those of zeros are left out. The
 //                                        latter say which older file has them (checkpoint_part.c)
 //
-// W1 All but pages is gathered under the node lock, at once; pages are read after that, and
-//    nobody writes them: C1 of checkpoint.c.
+// W1 All but pages is gathered under the node lock, at once; of pages a snapshot is taken, or they
+//    are read, after that, and nobody writes them: C1 of checkpoint.c.
 #include "base/clock.h"
+#include "base/compare.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
+#include "observe/swap_cost.h"
 #include "os/memory_watch.h"
+#include "os/unnamed_file.h"
 #include "pages/causality.h"
 #include "reconfig/migrate.h"
 #include "runtime/checkpoint.h"
@@ -37,6 +40,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- a thread of the node's own
 
@@ -112,7 +116,7 @@ static void keep_threads(struct node *node, const struct port *port)
 /** What this node takes. */
 struct taking {
     struct cut_records *records;
-    struct saved_page *pages; ///< [n_pages]
+    struct snapshot_page *pages; ///< [n_pages]
     size_t n_pages;
     size_t pages_room;
     struct page_count owned;
@@ -121,7 +125,7 @@ struct taking {
 
 static void list_pages(struct node *node, struct taking *taking)
 {
-    struct saved_page saved;
+    struct snapshot_page saved;
     page_no at = 0;
 
     while (engine_next_owned(node->engine, &at, &saved)) {
@@ -146,54 +150,15 @@ static void gather(struct node *node, struct taking *taking)
     node_leave(node);
 }
 
-static int is_zero(const char *bytes, size_t size)
-{
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
-}
-
-static const char *bytes_of(const struct node *node,
-                            const struct saved_page *saved)
-{
-    return (char *)space_address(&node->space, saved->page) +
-           saved->part.offset;
-}
-
-static int is_needed(const struct saved_page *saved, const char *bytes)
-{
-    return saved->is_variable || !is_zero(bytes, saved->part.size);
-}
-
-static void copy_pages(struct node *node, const struct taking *taking)
-{
-    struct cut_copies *copies = &node->checkpoint.copies;
-    uint8_t *to;
-
-    copies->pages = malloc((taking->n_pages + 1) * sizeof *copies->pages);
-    to =
-        spare_memory_take(&copies->bytes, (taking->n_pages + 1) * TM_PAGE_SIZE);
-    ensure_memory(copies->pages != NULL && to != NULL);
-    for (size_t i = 0; i < taking->n_pages; i++) {
-        const struct saved_page *saved = &taking->pages[i];
-
-        memcpy(to, bytes_of(node, saved), saved->part.size);
-        if (is_needed(saved, (char *)to)) {
-            copies->pages[copies->n++] =
-                (struct cut_copy){saved->page, saved->part.size};
-            to += saved->part.size;
-        }
-    }
-}
-
 // The pager may take a page away between two looks at it.
 static void write_page(struct part_writer *writer,
-                       const struct saved_page *saved)
+                       const struct snapshot_page *saved)
 {
+    const char *from = space_address(&writer->node->space, saved->page);
     char bytes[TM_PAGE_SIZE];
 
-    memcpy(bytes, bytes_of(writer->node, saved), saved->part.size);
-    if (is_needed(saved, bytes)) {
-        part_add_page(writer, saved->page, bytes, saved->part.size);
-    }
+    memcpy(bytes, from + saved->part.offset, saved->part.size);
+    part_add_page(writer, saved, bytes);
 }
 
 // All but its end. @return NULL, or why it cannot be begun
@@ -212,30 +177,61 @@ static const char *write_at_once(struct node *node, const struct taking *taking,
     return NULL;
 }
 
-// Half of what this node may have is for copies, at most.
-static int has_room_for_copies(struct node *node, const struct taking *taking)
+// Half of what this node may still have is for pages that change, at most.
+static uint64_t room_for_copies(struct node *node)
 {
-    const uint64_t bytes =
-        taking->n_pages * (TM_PAGE_SIZE + MESSAGE_HEADER_MAX);
     struct memory_watch watch;
     struct memory_state memory;
     struct pager_stats pager = {0};
-    int has;
+    uint64_t room;
 
     if (memory_open(&watch, "") != TM_OK) {
         return 0;
     }
     memory_read(&watch, &memory);
     node_enter(node);
-    has = bytes <=
-          memory.available.bytes / 2 / capacity_n_beside(node, node->n_nodes);
+    room = memory.available.bytes / 2 / TM_PAGE_SIZE /
+           capacity_n_beside(node, node->n_nodes);
     if (paging_is_on(&node->paging)) {
         pager_stats(node->paging.pager, &pager);
-        has = has && pager.used < pager.budget &&
-              bytes <= (pager.budget - pager.used) * TM_PAGE_SIZE / 2;
+        room = pager.used >= pager.budget
+                   ? 0
+                   : smaller(room, (pager.budget - pager.used) / 2);
     }
     node_leave(node);
-    return has;
+    return room;
+}
+
+// For what has no room in memory. @return a descriptor; -1: there is no such file
+static int open_overflow(struct node *node)
+{
+    int fd = unnamed_file_open(swap_folder(node->options.swap_dir));
+
+    if (fd >= 0 && unnamed_file_is_in_memory(fd)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+// @return 1; 0: there is no room for it, or file
+static int take_snapshot(struct node *node, struct taking *taking)
+{
+    const uint64_t room = room_for_copies(node);
+    const int fd = room < taking->n_pages ? open_overflow(node) : -1;
+    tm_status status;
+
+    if (room < taking->n_pages && fd < 0) {
+        return 0;
+    }
+    node_enter(node);
+    status = snapshot_begin(&node->space, &node->checkpoint.snapshot,
+                            taking->pages, taking->n_pages, room, fd);
+    node_leave(node);
+    if (status != TM_OK && fd >= 0) {
+        close(fd);
+    }
+    return status == TM_OK;
 }
 
 static void tell_taken(struct node *node, const struct taking *taking)
@@ -290,7 +286,7 @@ static void write_part(struct node *node)
     struct part_writer writer;
     const char *why = NULL;
     uint64_t gathered_ns;
-    int is_copied;
+    int is_snapshot;
 
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
@@ -301,21 +297,19 @@ static void write_part(struct node *node)
     if (why == NULL) {
         why = buddies_why_too_much(node, taking.n_pages * TM_PAGE_SIZE);
     }
-    is_copied = why == NULL && has_room_for_copies(node, &taking);
-    if (is_copied) {
-        copy_pages(node, &taking);
-    } else if (why == NULL) {
-        why = write_at_once(node, &taking, &writer);
+    is_snapshot = why == NULL && take_snapshot(node, &taking);
+    if (!is_snapshot) {
+        why = why == NULL ? write_at_once(node, &taking, &writer) : why;
+        free(taking.pages);
     }
-    free(taking.pages);
     log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms, after %.1f ms "
               "to find what there is",
               node->checkpoint.generation, taking.n_pages,
-              is_copied ? "copied" : "written at once",
+              is_snapshot ? "protected" : "written at once",
               milliseconds_since(gathered_ns),
               milliseconds_since(began_ns) - milliseconds_since(gathered_ns));
     tell_taken(node, &taking);
-    if (is_copied) {
+    if (is_snapshot) {
         files_write(node);
         return;
     }

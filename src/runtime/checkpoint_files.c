@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Files of a checkpoint, written by a kernel thread beside the program: what goes into them
-// has been copied while threads were held, so these go on, and do not wait for the disk.
+// Files of a checkpoint, written by a kernel thread beside the program: a snapshot is taken of pages
+// while threads are held (mem/snapshot.c), so these go on, and do not wait for the disk.
 //
 // A node has one such thread at most. It has nothing but its records, says to the root what has
 // come of it as the last thing, and ends.
@@ -9,24 +9,57 @@
 // The memory for copies is lent to the kernel until the next time, so that threads do not wait then for
 // as many faults as there are pages: those take four fifths of the time of copying.
 //
-// F1 A file is written from copies, or while threads are held: what threads do meanwhile is
+// F1 A file is written from a snapshot, or while threads are held: what threads do meanwhile is
 //    not in it.
+#include "base/clock.h"
+#include "base/log.h"
 #include "os/kthread.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+#define DISK_NS UINT64_C(100000)
 
 // ---- this node's file
 
-static void add_copies(struct part_writer *writer,
-                       const struct cut_copies *copies)
+// Pages that are out come in while threads go on.
+static void read_run(struct node *node, size_t first, size_t end,
+                     char (*to)[TM_PAGE_SIZE])
 {
-    const uint8_t *at = copies->bytes.bytes;
+    int is_read;
 
-    for (size_t i = 0; i < copies->n; at += copies->pages[i++].size) {
-        part_add_page(writer, copies->pages[i].page, at, copies->pages[i].size);
+    do {
+        node_enter(node);
+        is_read = snapshot_read(&node->space, first, end, to);
+        node_leave(node);
+        if (!is_read) {
+            kthread_sleep_until(clock_now_ns() + DISK_NS);
+        }
+    } while (!is_read);
+}
+
+static void add_pages(struct node *node, struct part_writer *writer)
+{
+    const struct snapshot *snapshot = &node->checkpoint.snapshot;
+    char bytes[SNAPSHOT_RUN][TM_PAGE_SIZE];
+    size_t end;
+
+    for (size_t at = 0; at < snapshot->n; at = end) {
+        int error;
+
+        end = snapshot_run_end(snapshot, at);
+        read_run(node, at, end, bytes);
+        error = snapshot_read_kept(snapshot, at, end, bytes);
+        if (error != 0) {
+            writer->why = "pages that changed meanwhile had no room on the "
+                          "disk: --swap-dir names another folder";
+            return;
+        }
+        for (size_t i = at; i < end; i++) {
+            part_add_page(writer, &snapshot->pages[i], bytes[i - at]);
+        }
     }
 }
 
@@ -43,23 +76,28 @@ static void write_file(struct node *node)
         return;
     }
     part_add_records(&writer, &node->checkpoint.records);
-    add_copies(&writer, &node->checkpoint.copies);
+    add_pages(node, &writer);
     files_drop(node);
     part_end(&writer);
 }
 
 void files_drop(struct node *node)
 {
-    struct cut_copies *copies = &node->checkpoint.copies;
+    struct snapshot *snapshot = &node->checkpoint.snapshot;
 
     records_drop(&node->checkpoint.records);
-    free(copies->pages);
-    copies->pages = NULL;
-    copies->n = 0;
+    if (node->space.snapshot != NULL) {
+        log_debug("checkpoint %" PRIu64 ": %zu of %zu pages changed before "
+                  "they were written",
+                  node->checkpoint.generation, snapshot->n_kept, snapshot->n);
+        node_enter(node);
+        snapshot_end(&node->space);
+        node_leave(node);
+    }
     if (paging_is_on(&node->paging)) {
-        spare_memory_release(&copies->bytes); // a budget counts it
+        spare_memory_release(&snapshot->aside); // a budget counts it
     } else {
-        spare_memory_lend(&copies->bytes);
+        spare_memory_lend(&snapshot->aside);
     }
 }
 

@@ -293,18 +293,29 @@ static void end_stretch(struct part_writer *writer)
     writer->stretch.which = 0;
 }
 
-void part_add_page(struct part_writer *writer, page_no page, const void *bytes,
-                   uint32_t size)
+// Variables are not zeros at the start of a program.
+static int is_needed(const struct snapshot_page *entry, const char *bytes)
 {
-    const page_no first = page / STRETCH_PAGES * STRETCH_PAGES;
+    return entry->is_variable || bytes[0] != 0 ||
+           memcmp(bytes, bytes + 1, entry->part.size - 1) != 0;
+}
 
+void part_add_page(struct part_writer *writer,
+                   const struct snapshot_page *entry, const char *bytes)
+{
+    const page_no first = entry->page / STRETCH_PAGES * STRETCH_PAGES;
+
+    if (!is_needed(entry, bytes)) {
+        return;
+    }
     if (first != writer->stretch.page) {
         end_stretch(writer);
     }
     writer->stretch.page = first;
-    writer->stretch.which |= (uint16_t)(1u << (page - first));
-    memcpy(writer->record + MESSAGE_HEADER_MAX + writer->size, bytes, size);
-    writer->size += size;
+    writer->stretch.which |= (uint16_t)(1u << (entry->page - first));
+    memcpy(writer->record + MESSAGE_HEADER_MAX + writer->size, bytes,
+           entry->part.size);
+    writer->size += entry->part.size;
 }
 
 static void end_older(struct part_writer *writer)
@@ -338,6 +349,7 @@ void part_end(struct part_writer *writer)
     end_stretch(writer);
     end_older(writer);
     why = checkpoint_write_end(&writer->file);
+    why = why == NULL ? writer->why : why;
     writer->table->sources[0].file.sum = writer->file.sum;
     free(writer->record);
     log_debug("checkpoint %" PRIu64 ": %" PRIu64 " bytes, in %" PRIu64

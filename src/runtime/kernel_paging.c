@@ -90,9 +90,10 @@ void kernel_paging_close(struct node *node)
 uint64_t kernel_paging_began(struct node *node, page_no page, int is_write)
 {
     const enum page_access least = is_write ? ACCESS_WRITE : ACCESS_READ;
+    const struct page *record = &node->space.pages[page];
 
     if (!is_on(node) || !sees_faults(node) || tracking_is_on(&node->tracking) ||
-        node->space.pages[page].access < least) {
+        record->access < least || record->in_snapshot) {
         return 0;
     }
     return clock_now_ns();

@@ -536,16 +536,23 @@ class Checkpoints:
         if self.result(output) != right or self.generations()[-1] < 3:
             raise jobs.Failure(f"{self.generations()}\n{output}")
 
-    def without_room_for_copies_threads_wait(self):
-        """Memory that shared data fill is not taken for copies as well."""
-        program = self.program("resumed", "-t", 3, "-i", 30, "-p", 300)
+    def what_changes_before_it_is_written_is_kept(self):
+        """In memory, or on the disk; threads wait only where there is neither."""
+        program = self.program("resumed", "-t", 3, "-i", 60, "-p", 300)
         right = self.result(self.expect(1, program))
-        for memory, how in (("64M", "copied"), ("144K", "written at once")):
+        self.variables["TEAMSTER_TEST_SLOW_FILES"] = "1:50"
+        for memory, where, sign in (
+                ("64M", "auto", r"[1-9]\d* of \d+ pages changed before they were written"),
+                ("144K", "auto", "pages (protected|written at once)"),
+                ("144K", "/dev/shm", "pages written at once")):
             output = self.expect(2, program, "--verbose", f"--memory={memory}",
-                                 f"--checkpoint={self.folder},every=5")
-            if (self.result(output) != right or
-                    not re.search(rf"debug: checkpoint \d+: \d+ pages {how}", output)):
-                raise jobs.Failure(f"{memory}: not {how}\n{output}")
+                                 f"--swap-dir={where}",
+                                 f"--checkpoint={self.folder},every=15")
+            if self.result(output) != right or not re.search(sign, output):
+                raise jobs.Failure(f"{memory} {where}: no {sign}\n{output}")
+            output = self.expect(3, (), f"--restart={self.folder}")
+            if self.result(output) != right:
+                raise jobs.Failure(output)
 
     def who_asks_for_one_that_cannot_be_is_told(self):
         for words, mistake, code, text in (
