@@ -102,11 +102,6 @@ void change_request(void *owner, struct control_client *client,
                            : "the job ends");
     } else if (strcmp(line, "checkpoint") == 0) {
         saving_ask(job, client);
-    } else if (job->plan->is_in_memory) {
-        control_answer(client, EXIT_CONFIG,
-                       "nodes neither join nor leave a job with --buddy: hosts "
-                       "have checkpoints of each other; --checkpoint=DIR "
-                       "--recover lets them");
     } else if (strncmp(line, "remove ", 7) == 0) {
         ask_to_remove(job, client, line + 7);
     } else if (strcmp(line, "add") == 0 || strncmp(line, "add ", 4) == 0) {

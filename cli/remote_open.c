@@ -579,14 +579,14 @@ int remote_open(struct job *job, const struct launch_plan *plan)
     int exit_code;
 
     if (!plan->is_spread) {
+        exit_code = stored_bring(job);
         retire_idle(&job->remote);
-        return 0;
+        return exit_code;
     }
     if (job->remote.n == 0) { // else some have stayed, and are listened to
         beat_start(&job->remote.beat);
     }
     list_hosts(job, plan);
-    retire_idle(&job->remote);
     exit_code = remote_make_key(job) == 0 ? 0 : EXIT_MEMORY;
     if (exit_code == 0) {
         exit_code = reach_hosts(job, plan->ssh);
@@ -597,6 +597,7 @@ int remote_open(struct job *job, const struct launch_plan *plan)
     if (exit_code == 0) {
         exit_code = stored_bring(job);
     }
+    retire_idle(&job->remote); // they have had files
     if (exit_code == 0) {
         exit_code = remote_send_start(job, job->remote.hosts, job->remote.n,
                                       &start) == 0

@@ -236,6 +236,7 @@ static void connect_with(struct node *node, const struct boot_change *change)
                                            sizeof why);
     }
     node->capacity.nodes[change->node] = change->card.capacity;
+    node->buddies.host_of[change->node] = change->host;
     if (status != TM_OK) {
         bootstrap_peered(&node->bootstrap, change->node, why);
     } else if (!place.is_elsewhere) { // else when it is: NET_PEER_UP

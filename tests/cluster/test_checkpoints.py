@@ -527,8 +527,9 @@ class Checkpoints:
         cuts = [int(found[1]) for number, answer in enumerate(answers, 1)
                 if (found := re.search(rf"checkpoint {number} is whole: iteration "
                                        rf"(\d+)", answer))]
-        if (len(cuts) != 2 or cuts[1] < at_second or cuts[0] + 100 > cuts[1] or
-                reached < cuts[1] + 100):
+        few = 10  # iterations, on a machine that is busy, in more than a second
+        if (len(cuts) != 2 or cuts[1] < at_second or cuts[0] + few > cuts[1] or
+                reached < cuts[1] + few):
             job.fail(f"{answers}, at {at_second} and {reached}", job.kill_all())
         self.kill(job)
         output = self.expect(3, (), f"--restart={self.folder}",
