@@ -469,8 +469,7 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
     must_meet(bootstrap_ready(&node->bootstrap));
     capacity_take(node, roster.cards);
     process_watch_begin(node, &roster);
-    node->members.host = roster.host_of[node->self];
-    buddies_note_hosts(node, roster.host_of);
+    members_note_hosts(node, roster.host_of);
     node->members.is_spread = node->bootstrap.device[0] != '\0';
     canary = roster.cards[0].canary;
     free_roster(&roster);

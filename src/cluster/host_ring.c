@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/buddy_ring.h"
+#include "cluster/host_ring.h"
 
 static node_id leader_of(const struct roster *roster, const uint16_t *host_of,
                          node_id node)
@@ -12,14 +12,14 @@ static node_id leader_of(const struct roster *roster, const uint16_t *host_of,
     return roster->live[i];
 }
 
-int buddy_ring_is_leader(const struct roster *roster, const uint16_t *host_of,
-                         node_id node)
+int host_ring_is_leader(const struct roster *roster, const uint16_t *host_of,
+                        node_id node)
 {
     return leader_of(roster, host_of, node) == node;
 }
 
-node_id buddy_ring_next(const struct roster *roster, const uint16_t *host_of,
-                        node_id node)
+node_id host_ring_next(const struct roster *roster, const uint16_t *host_of,
+                       node_id node)
 {
     const node_id own = leader_of(roster, host_of, node);
     const unsigned place = roster_place(roster, own);
@@ -28,7 +28,7 @@ node_id buddy_ring_next(const struct roster *roster, const uint16_t *host_of,
         const node_id other = roster->live[(place + i) % roster->n_live];
 
         if (host_of[other] != host_of[own] &&
-            buddy_ring_is_leader(roster, host_of, other)) {
+            host_ring_is_leader(roster, host_of, other)) {
             return other;
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef RUNTIME_BUDDY_RING_H
-#define RUNTIME_BUDDY_RING_H
+#ifndef CLUSTER_HOST_RING_H
+#define CLUSTER_HOST_RING_H
 
 #include <stdint.h>
 
@@ -12,11 +12,11 @@
  */
 
 /** Is a live node the first of its host? That one is its leader. @param host_of  of each node */
-int buddy_ring_is_leader(const struct roster *roster, const uint16_t *host_of,
-                         node_id node);
+int host_ring_is_leader(const struct roster *roster, const uint16_t *host_of,
+                        node_id node);
 
 /** The leader of the host behind that of a live node. NODE_NONE: there is one host. */
-node_id buddy_ring_next(const struct roster *roster, const uint16_t *host_of,
-                        node_id node);
+node_id host_ring_next(const struct roster *roster, const uint16_t *host_of,
+                       node_id node);
 
 #endif

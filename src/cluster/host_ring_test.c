@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Nodes on hosts drawn at random, of which some have left: hosts are one ring.
-#include "runtime/buddy_ring.h"
+#include "cluster/host_ring.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,12 +60,12 @@ static void make_world(struct world *world, uint64_t seed)
 
 static int leads(const struct world *world, node_id node)
 {
-    return buddy_ring_is_leader(&world->roster, world->host_of, node);
+    return host_ring_is_leader(&world->roster, world->host_of, node);
 }
 
 static node_id next(const struct world *world, node_id node)
 {
-    return buddy_ring_next(&world->roster, world->host_of, node);
+    return host_ring_next(&world->roster, world->host_of, node);
 }
 
 static void each_host_has_one_leader(void **unused)
