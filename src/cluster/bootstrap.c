@@ -183,14 +183,14 @@ void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
 }
 
 void bootstrap_tell_heard(const struct bootstrap *bootstrap,
-                          const uint8_t *tenths, unsigned n)
+                          const struct wire_boot_heard *heard, unsigned n)
 {
-    uint8_t bytes[BOOT_HEADER + TM_MAX_NODES];
+    uint8_t bytes[BOOT_HEADER + BOOT_HEARD_MAX * WIRE_SIZE_boot_heard];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
     for (unsigned i = 0; i < n; i++) {
-        wire_put_boot_heard(&writer, &(struct wire_boot_heard){tenths[i]});
+        wire_put_boot_heard(&writer, &heard[i]);
     }
     tell(bootstrap->fd, BOOT_HEARD, bytes, &writer);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cluster/host_ring.h"
 #include "cluster/node_capacity.h"
 #include "net/wire.h"
 
@@ -39,7 +40,7 @@
 
 /** Raised with every change of net/messages.def or boot_frames.def, of whose rows the checksum
  * behind it is: tools/check_wire_version.py says the next line. */
-#define WIRE_VERSION 42u // rows a9e23448a2b6
+#define WIRE_VERSION 43u // rows f7ddbfc3822a
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -165,10 +166,11 @@ enum boot_peer {
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds);
 
-/** Tell the launcher how long ago others were heard.
- * @param tenths  [n] as HEARD has them */
+#define BOOT_HEARD_MAX HOST_RING_REACH
+
+/** Tell the launcher how long ago others were heard. @param heard  [n] n <= BOOT_HEARD_MAX */
 void bootstrap_tell_heard(const struct bootstrap *bootstrap,
-                          const uint8_t *tenths, unsigned n);
+                          const struct wire_boot_heard *heard, unsigned n);
 
 /** Tell the agent, if there is one, which beat of the launcher's is known here. */
 void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number);

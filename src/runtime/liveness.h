@@ -18,7 +18,7 @@ struct neighbours {
     node_id dead;
 };
 
-/** The first node whose connection has ended: liveness.c. */
+/** The first node whose connection has ended, or that another one has lost: liveness.c. */
 struct loss {
     uint64_t seen_ns; ///< 0: none has
     node_id node;
