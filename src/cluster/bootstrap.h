@@ -79,11 +79,21 @@ struct bootstrap {
     char name[64];   ///< what the user calls this node; "": just its number
 };
 
+/** What a node keeps of another one's card: a card has room for 20 KB, and there are as many as
+ * pairs of nodes. */
+struct boot_member {
+    struct node_capacity capacity;
+    uint64_t canary;
+    uint32_t pid;
+    uint32_t address_size;
+    uint8_t *address; ///< [address_size]; free() it
+};
+
 /** What all nodes learn of all, and nobody else. */
 struct boot_roster {
-    uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
-    struct node_card *cards; ///< [n_nodes]
-    uint16_t *host_of;       ///< [n_nodes]  equal for nodes that share memory
+    uint8_t *job_key;            ///< [BOOT_KEY_SIZE], secret; zeros on one host
+    struct boot_member *members; ///< [n_nodes]  zeros of those who have left
+    uint16_t *host_of; ///< [n_nodes]  equal for nodes that share memory
 };
 
 /** Was this process started to be a node, but by no launcher of ours? Reads
@@ -106,8 +116,9 @@ void bootstrap_lower_stack(void);
 TM_CHECKED tm_status bootstrap_open(struct bootstrap *bootstrap);
 
 /** Give the own card, get all.
- * @param roster  its arrays are the caller's, and filled in
+ * @param roster  its arrays are the caller's, zeros, and filled in
  * @return TM_OK
+ * @return TM_ENOMEM, TM_EWIRE (logged)
  * @return TM_EMISMATCH, TM_EPEER  nodes differ, or one is lost (the user was told)
  * Blocks until all nodes have done the same; the launcher has a deadline. */
 TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
