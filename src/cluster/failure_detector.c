@@ -35,13 +35,13 @@
 // I4  What many nodes of a host do in turn takes longer, and so does a beat. Among more than
 //     CROWD nodes, of which more than HOST_CROWD are on one host, the time of silence is
 //     longer in proportion: detector_stretch_ns().
-// I5  What a node waits for is an answer to something, perhaps by way of others, and each
-//     message on the way is one between two nodes that live, or of its two ends one judges
-//     the other: its sender does until the receiver has said something. So a way that is
-//     broken, in one direction only perhaps, is noticed by who uses it.
-// I6  Beats to those near are no more than host_ring.c R2 says each second, and there is at
-//     most one question a second to each other node that was sent something, and its answer: so no node
-//     sends for the mere number of nodes.
+// I5  Who has sent a message judges its receiver until that has said something. Whatever a
+//     node waits for, be it by way of others, is an answer that one node has yet to get from
+//     another one; so no wait is for ever, and a way that is broken, in one direction
+//     only perhaps, is noticed by who uses it.
+// I6  Beats to those near are no more each second than host_ring.c R2 says; then there is at
+//     most one question a second to each node that was sent something, and its answer. So
+//     no node sends for the mere number of nodes.
 // I7  What is news of the launcher goes on with the next poll: by a chain of hosts, too,
 //     it is there in time.
 #include "cluster/failure_detector.h"
