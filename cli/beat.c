@@ -5,8 +5,9 @@
 //
 //   by ssh     each second launcher and agents send each other MUX_BEAT; whatever
 //              comes over the connection counts
-//   by nodes   to the launcher: each second nodes say how long ago they have heard
-//              each other (BOOT_HEARD), and so that the hosts of these are alive.
+//   by nodes   to the launcher: each second the leaders of hosts say how long ago they have
+//              heard those in front of them in the ring (cluster/host_ring.c, BOOT_HEARD), and
+//              so that the hosts of these are alive.
 //              To an agent: the launcher numbers its beats, and tells nodes too
 //              (BOOT_LIFE); nodes tell each other the highest number that they know
 //              (MESSAGE_beat), and each its agent, by a socket (TEAMSTER_LIFE_FD)

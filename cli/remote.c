@@ -134,16 +134,20 @@ void remote_give_up(const struct remote *remote, struct remote_host *host)
 
 tm_status remote_take_heard(struct job *job, const struct link_frame *frame)
 {
-    if (frame->size > job->n_started) {
-        return TM_EWIRE;
-    }
-    for (unsigned i = 0; i < frame->size; i++) {
-        unsigned host = job->nodes[i].host;
+    struct wire_reader reader = wire_read(frame->body, frame->size);
 
-        if (host > 0 && frame->body[i] < 255) {
+    while (reader.at < reader.end) {
+        const struct wire_boot_heard heard = wire_get_boot_heard(&reader);
+        unsigned host;
+
+        if (reader.failed || heard.node >= job->n_started) {
+            return TM_EWIRE;
+        }
+        host = job->nodes[heard.node].host;
+        if (host > 0 && heard.tenths < 255) {
             beat_hear_by_nodes(&job->remote.beat,
                                &job->remote.hosts[host - 1].life,
-                               frame->body[i] * UINT64_C(100000000));
+                               heard.tenths * UINT64_C(100000000));
         }
     }
     return TM_OK;

@@ -187,11 +187,14 @@ static tm_status send_card(int fd, const struct node_card *card)
     return status;
 }
 
+// @param card  room for one
 static tm_status decode_cards(const struct boot_frame *frame, unsigned n_nodes,
-                              const struct boot_roster *roster)
+                              const struct boot_roster *roster,
+                              struct node_card *card)
 {
     struct wire_reader reader = wire_read(frame->body, frame->size);
     const void *key = wire_get_bytes(&reader, BOOT_KEY_SIZE);
+    tm_status status;
     size_t used = 0;
 
     if (wire_get_u16(&reader) != n_nodes || reader.failed) {
@@ -201,18 +204,38 @@ static tm_status decode_cards(const struct boot_frame *frame, unsigned n_nodes,
     for (unsigned i = 0; i < n_nodes; i++) {
         roster->host_of[i] = wire_get_u16(&reader);
         if (roster->host_of[i] == BOOT_NO_HOST) {
-            continue; // it has left; its card is of zeros
+            continue; // it has left
         }
         if (reader.failed ||
-            node_card_decode(reader.at, (size_t)(reader.end - reader.at),
-                             &roster->cards[i], &used) != TM_OK) {
+            node_card_decode(reader.at, (size_t)(reader.end - reader.at), card,
+                             &used) != TM_OK) {
             log_error("the launcher's card of node %u is malformed", i);
             return TM_EWIRE;
         }
         reader.at += used;
+        status = boot_keep(&roster->members[i], card);
+        if (status != TM_OK) {
+            return status;
+        }
     }
     memcpy(roster->job_key, key, BOOT_KEY_SIZE);
     return TM_OK;
+}
+
+static tm_status take_cards(const struct bootstrap *bootstrap,
+                            const struct boot_frame *frame,
+                            const struct boot_roster *roster)
+{
+    struct node_card *card = malloc(sizeof *card);
+    tm_status status = TM_ENOMEM;
+
+    if (card == NULL) {
+        log_error("no memory for a node's card");
+    } else {
+        status = decode_cards(frame, bootstrap->n_nodes, roster, card);
+    }
+    free(card);
+    return status;
 }
 
 tm_status boot_launcher_exchange(struct bootstrap *bootstrap,
@@ -230,7 +253,7 @@ tm_status boot_launcher_exchange(struct bootstrap *bootstrap,
     if (status != TM_OK) {
         return status;
     }
-    status = decode_cards(&frame, bootstrap->n_nodes, roster);
+    status = take_cards(bootstrap, &frame, roster);
     explicit_bzero(frame.body, frame.size); // the key
     free(frame.body);
     return status;

@@ -340,18 +340,42 @@ static tm_status take_card(struct bootstrap *bootstrap, unsigned node,
     return status;
 }
 
-static tm_status compare_cards(struct bootstrap *bootstrap,
-                               const struct node_card *cards)
+/** @param first  node 0's, as all must be. @param card  room for one */
+static tm_status take_and_compare(struct bootstrap *bootstrap, unsigned node,
+                                  const struct node_card *first,
+                                  struct node_card *card)
 {
     static char text[1024];
+    tm_status status = take_card(bootstrap, node, card);
 
-    for (unsigned i = 1; i < bootstrap->n_nodes; i++) {
-        if (node_card_compare(&cards[0], &cards[i], 0, (node_id)i, text,
-                              sizeof text) != TM_OK) {
-            return refuse(bootstrap, text);
+    if (status == TM_OK && node_card_compare(first, card, 0, (node_id)node,
+                                             text, sizeof text) != TM_OK) {
+        status = refuse(bootstrap, text);
+    }
+    return status;
+}
+
+static tm_status take_cards(struct bootstrap *bootstrap,
+                            const struct boot_roster *roster)
+{
+    struct node_card *cards = calloc(2, sizeof *cards); // the first, another
+    tm_status status = TM_ENOMEM;
+
+    if (cards != NULL) {
+        status = take_card(bootstrap, 0, &cards[0]);
+    }
+    for (unsigned i = 0; i < bootstrap->n_nodes && status == TM_OK; i++) {
+        struct node_card *card = &cards[i > 0];
+
+        if (i > 0) {
+            status = take_and_compare(bootstrap, i, &cards[0], card);
+        }
+        if (status == TM_OK) {
+            status = boot_keep(&roster->members[i], card);
         }
     }
-    return TM_OK;
+    free(cards);
+    return status;
 }
 
 // ---- the job's key ----
@@ -409,15 +433,10 @@ static tm_status take_all(struct bootstrap *bootstrap,
                           const struct boot_roster *roster)
 {
     const struct boot_pmix *state = bootstrap->pmix;
-    tm_status status = TM_OK;
+    tm_status status = take_cards(bootstrap, roster);
 
-    for (unsigned i = 0; i < bootstrap->n_nodes && status == TM_OK; i++) {
-        roster->host_of[i] = state->host_of[i];
-        status = take_card(bootstrap, i, &roster->cards[i]);
-    }
-    if (status == TM_OK) {
-        status = compare_cards(bootstrap, roster->cards);
-    }
+    memcpy(roster->host_of, state->host_of,
+           bootstrap->n_nodes * sizeof *roster->host_of);
     if (status == TM_OK && state->n_hosts > 1 && bootstrap->self != 0) {
         status = take_key(bootstrap, roster->job_key);
     }

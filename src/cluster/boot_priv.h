@@ -22,6 +22,12 @@ TM_CHECKED tm_status boot_send(int fd, const uint8_t *bytes, size_t size);
  * @return TM_OK, TM_EPEER, TM_EWIRE, TM_ENOMEM (logged) */
 TM_CHECKED tm_status boot_receive(int fd, struct boot_frame *frame);
 
+// ---- bootstrap.c
+
+/** Keep what is needed of a card. @return TM_OK, TM_ENOMEM (logged) */
+TM_CHECKED tm_status boot_keep(struct boot_member *member,
+                               const struct node_card *card);
+
 // ---- boot_launcher.c: how nodes meet that `teamster run` has started
 
 /** @return TM_OK, TM_ECONFIG (logged) */

@@ -72,6 +72,25 @@ tm_status bootstrap_open(struct bootstrap *bootstrap)
     return TM_OK;
 }
 
+tm_status boot_keep(struct boot_member *member, const struct node_card *card)
+{
+    uint8_t *address = malloc(card->address_size + 1); // of one alone it is 0
+
+    if (address == NULL) {
+        log_error("no memory for the list of nodes");
+        return TM_ENOMEM;
+    }
+    memcpy(address, card->address, card->address_size);
+    *member = (struct boot_member){
+        .capacity = card->capacity,
+        .canary = card->canary,
+        .pid = card->pid,
+        .address_size = card->address_size,
+        .address = address,
+    };
+    return TM_OK;
+}
+
 tm_status bootstrap_exchange(struct bootstrap *bootstrap,
                              const struct node_card *card,
                              const struct boot_roster *roster)
@@ -82,9 +101,8 @@ tm_status bootstrap_exchange(struct bootstrap *bootstrap,
     if (bootstrap->pmix != NULL) {
         return boot_pmix_exchange(bootstrap, card, roster);
     }
-    roster->cards[0] = *card;
     roster->host_of[0] = 0;
-    return TM_OK;
+    return boot_keep(&roster->members[0], card);
 }
 
 tm_status bootstrap_ready(struct bootstrap *bootstrap)
@@ -183,14 +201,14 @@ void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
 }
 
 void bootstrap_tell_heard(const struct bootstrap *bootstrap,
-                          const uint8_t *tenths, unsigned n)
+                          const struct wire_boot_heard *heard, unsigned n)
 {
-    uint8_t bytes[BOOT_HEADER + TM_MAX_NODES];
+    uint8_t bytes[BOOT_HEADER + BOOT_HEARD_MAX * WIRE_SIZE_boot_heard];
     struct wire_writer writer = {.at = bytes + BOOT_HEADER,
                                  .end = bytes + sizeof bytes};
 
     for (unsigned i = 0; i < n; i++) {
-        wire_put_boot_heard(&writer, &(struct wire_boot_heard){tenths[i]});
+        wire_put_boot_heard(&writer, &heard[i]);
     }
     tell(bootstrap->fd, BOOT_HEARD, bytes, &writer);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cluster/host_ring.h"
 #include "cluster/node_capacity.h"
 #include "net/wire.h"
 
@@ -39,7 +40,7 @@
 
 /** Raised with every change of net/messages.def or boot_frames.def, of whose rows the checksum
  * behind it is: tools/check_wire_version.py says the next line. */
-#define WIRE_VERSION 42u // rows a9e23448a2b6
+#define WIRE_VERSION 43u // rows f7ddbfc3822a
 
 struct node_card {
     char version[32];     ///< from node_card_set_version()
@@ -78,11 +79,21 @@ struct bootstrap {
     char name[64];   ///< what the user calls this node; "": just its number
 };
 
+/** What a node keeps of another one's card: a card has room for 20 KB, and there are as many as
+ * pairs of nodes. */
+struct boot_member {
+    struct node_capacity capacity;
+    uint64_t canary;
+    uint32_t pid;
+    uint32_t address_size;
+    uint8_t *address; ///< [address_size]; free() it
+};
+
 /** What all nodes learn of all, and nobody else. */
 struct boot_roster {
-    uint8_t *job_key;        ///< [BOOT_KEY_SIZE], secret; zeros on one host
-    struct node_card *cards; ///< [n_nodes]
-    uint16_t *host_of;       ///< [n_nodes]  equal for nodes that share memory
+    uint8_t *job_key;            ///< [BOOT_KEY_SIZE], secret; zeros on one host
+    struct boot_member *members; ///< [n_nodes]  zeros of those who have left
+    uint16_t *host_of; ///< [n_nodes]  equal for nodes that share memory
 };
 
 /** Was this process started to be a node, but by no launcher of ours? Reads
@@ -105,8 +116,9 @@ void bootstrap_lower_stack(void);
 TM_CHECKED tm_status bootstrap_open(struct bootstrap *bootstrap);
 
 /** Give the own card, get all.
- * @param roster  its arrays are the caller's, and filled in
+ * @param roster  its arrays are the caller's, zeros, and filled in
  * @return TM_OK
+ * @return TM_ENOMEM, TM_EWIRE (logged)
  * @return TM_EMISMATCH, TM_EPEER  nodes differ, or one is lost (the user was told)
  * Blocks until all nodes have done the same; the launcher has a deadline. */
 TM_CHECKED tm_status bootstrap_exchange(struct bootstrap *bootstrap,
@@ -165,10 +177,11 @@ enum boot_peer {
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds);
 
-/** Tell the launcher how long ago others were heard.
- * @param tenths  [n] as HEARD has them */
+#define BOOT_HEARD_MAX HOST_RING_REACH
+
+/** Tell the launcher how long ago others were heard. @param heard  [n] n <= BOOT_HEARD_MAX */
 void bootstrap_tell_heard(const struct bootstrap *bootstrap,
-                          const uint8_t *tenths, unsigned n);
+                          const struct wire_boot_heard *heard, unsigned n);
 
 /** Tell the agent, if there is one, which beat of the launcher's is known here. */
 void bootstrap_tell_life(const struct bootstrap *bootstrap, uint32_t number);

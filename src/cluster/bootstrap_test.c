@@ -18,10 +18,10 @@
 
 static int launcher; ///< its end of the socket
 
-static struct node_card cards[3];
+static struct boot_member members[3];
 static uint16_t host_of[3];
 static uint8_t job_key[BOOT_KEY_SIZE];
-static const struct boot_roster roster = {job_key, cards, host_of};
+static const struct boot_roster roster = {job_key, members, host_of};
 
 static void set_number(const char *variable, int number)
 {
@@ -45,8 +45,17 @@ static struct bootstrap open_node(int self, int n_nodes)
     return bootstrap;
 }
 
+static void free_members(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        free(members[i].address);
+        members[i] = (struct boot_member){0};
+    }
+}
+
 static void close_both(struct bootstrap *bootstrap)
 {
+    free_members();
     close(launcher);
     close(bootstrap->fd);
 }
@@ -84,7 +93,8 @@ static void without_a_launcher_a_node_is_alone(void **state)
     assert_int_equal(bootstrap.self, 0);
     assert_int_equal(bootstrap.n_nodes, 1);
     assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), TM_OK);
-    assert_int_equal(cards[0].pid, 7);
+    assert_int_equal(members[0].pid, 7);
+    free_members();
     assert_int_equal(bootstrap_ready(&bootstrap), TM_OK);
     assert_int_equal(bootstrap_poll(&bootstrap), BOOTSTRAP_NOTHING);
     bootstrap_done(&bootstrap, 0);
@@ -214,7 +224,7 @@ static void an_exchange_gives_everybodys_cards(void **state)
     launcher_says(BOOT_STOP, "\x0f\0\0\0", 4);
     assert_int_equal(bootstrap_exchange(&bootstrap, &card, &roster), TM_OK);
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(cards[i].pid, 100 + i);
+        assert_int_equal(members[i].pid, 100 + i);
         assert_int_equal(host_of[i], i / 2);
     }
     assert_int_equal(job_key[0], 'k');

@@ -56,7 +56,7 @@ tm_status node_card_decode(const void *bytes, size_t size,
     const uint8_t *start = bytes;
     struct wire_reader reader = {.at = start, .end = start + size};
 
-    // No memset(): a node has 1024 cards at most, most of each never touched.
+    // No memset(): most of it is never touched.
     wire_get_text(&reader, card->version, sizeof card->version);
     wire_get_text(&reader, card->build_id, sizeof card->build_id);
     card->layout_hash = wire_get_u64(&reader);

@@ -250,6 +250,11 @@ static int set_number(int fd, int level, int name, unsigned number)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
+// Connections of which nobody waits for anything are most of those of many nodes: each second
+// would be as many packets as there are pairs of nodes. What is under way is watched by its
+// deadline, and who is waited for by failure_detector.c. Firewalls forget later than that.
+#define KEEP_IDLE_S 60
+
 void tcp_settle(int fd, unsigned timeout_s)
 {
     (void)set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -259,7 +264,7 @@ void tcp_settle(int fd, unsigned timeout_s)
     (void)set_number(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_s * 1000);
     (void)set_number(fd, SOL_SOCKET, SO_KEEPALIVE, timeout_s != 0);
     if (timeout_s != 0) {
-        (void)set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+        (void)set_number(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S);
         (void)set_number(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
         (void)set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, timeout_s);
     }

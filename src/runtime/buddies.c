@@ -18,9 +18,9 @@
 // B2 A generation goes from a host only when the one after it is on all hosts.
 #include "runtime/buddies.h"
 #include "base/log.h"
+#include "cluster/host_ring.h"
 #include "os/checkpoint_manifest.h"
 #include "os/memory_watch.h"
-#include "runtime/buddy_ring.h"
 #include "runtime/node.h"
 #include "runtime/parts.h"
 
@@ -58,17 +58,11 @@ void buddies_use_memory(struct node *node)
     }
 }
 
-void buddies_note_hosts(struct node *node, const uint16_t *host_of)
-{
-    memcpy(node->buddies.host_of, host_of,
-           node->n_nodes * sizeof *node->buddies.host_of);
-}
-
 void buddies_tell_where(const struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
-    const int is_alone = buddy_ring_next(&node->port.roster,
-                                         node->buddies.host_of, 0) == NODE_NONE;
+    const int is_alone = host_ring_next(&node->port.roster,
+                                        node->members.host_of, 0) == NODE_NONE;
 
     log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
               "threads, but not what main(), libraries and files have "
@@ -114,8 +108,8 @@ static void send_to_leaders(struct node *node, const char *text, size_t size)
     };
 
     for (unsigned i = 0; i < roster->n_live; i++) {
-        if (buddy_ring_is_leader(roster, node->buddies.host_of,
-                                 roster->live[i])) {
+        if (host_ring_is_leader(roster, node->members.host_of,
+                                roster->live[i])) {
             node->buddies.n_awaited++;
             port_send(&node->port, roster->live[i], &message);
         }

@@ -24,7 +24,6 @@ struct copy_out {
 
 /** Guarded by the node lock. */
 struct buddies {
-    uint16_t host_of[TM_MAX_NODES]; ///< of each node
     struct copy_out out;
 
     // the root's
@@ -35,9 +34,6 @@ struct buddies {
 /** With --buddy: have this node's checkpoints be in the folder of the run. Ends the process if there is
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
-
-/** Nodes have met. @param host_of  [n_nodes] */
-void buddies_note_hosts(struct node *node, const uint16_t *host_of);
 
 /** Why a checkpoint of which this node has so many bytes would take too much memory; NULL: it would
  * not. Not under the node lock. */

@@ -11,9 +11,9 @@
 //
 // Y1 The root is told when no part is under way any more.
 #include "base/log.h"
+#include "cluster/host_ring.h"
 #include "os/checkpoint_manifest.h"
 #include "os/descriptor.h"
-#include "runtime/buddy_ring.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
@@ -90,8 +90,8 @@ void copy_begin(struct node *node, uint32_t index,
     node_enter(node);
     *out = (struct copy_out){
         .fd = -1,
-        .to = buddy_ring_next(&node->port.roster, node->buddies.host_of,
-                              node->self),
+        .to = host_ring_next(&node->port.roster, node->members.host_of,
+                             node->self),
         .index = index,
         .sum = *sum,
     };
@@ -172,7 +172,7 @@ tm_status copy_take_part(struct node *node, node_id from,
 
     if (!node->options.buddy || !roster_has(&node->port.roster, from) ||
         message->u.copy_part.index != roster_place(&node->port.roster, from) ||
-        buddy_ring_next(&node->port.roster, node->buddies.host_of, from) !=
+        host_ring_next(&node->port.roster, node->members.host_of, from) !=
             node->self) {
         return TM_EWIRE;
     }

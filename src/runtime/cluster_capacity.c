@@ -56,11 +56,11 @@ static void make_room(struct node *node)
     ensure_memory(capacity->nodes != NULL && capacity->costs != NULL);
 }
 
-void capacity_take(struct node *node, const struct node_card *cards)
+void capacity_take(struct node *node, const struct boot_member *members)
 {
     make_room(node);
     for (unsigned i = 0; i < node->n_nodes; i++) {
-        node->capacity.nodes[i] = cards[i].capacity;
+        node->capacity.nodes[i] = members[i].capacity;
     }
 }
 

@@ -19,8 +19,8 @@ struct cluster_capacity {
 
 /** Measure this node's, for its card. Computes for some milliseconds. */
 void capacity_measure_own(struct node *node, struct node_capacity *capacity);
-/** Take what the cards of all nodes say. @param cards  [n_nodes] */
-void capacity_take(struct node *node, const struct node_card *cards);
+/** Take what the cards of all nodes say. @param members  [n_nodes] */
+void capacity_take(struct node *node, const struct boot_member *members);
 /** Begin to measure what pages and messages cost here; the root will be told. Under
  * the node lock, once. @return as observer_run() */
 tm_status capacity_begin_costs(struct node *node);

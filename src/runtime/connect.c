@@ -92,8 +92,8 @@ void connect_to_all(struct node *node, const struct boot_roster *roster)
     descriptor_make_room(BOOT_DESCRIPTORS(node->n_nodes));
     for (unsigned i = 0; i < node->n_nodes; i++) {
         places[i] = (struct net_place){
-            .address = roster->cards[i].address,
-            .size = roster->cards[i].address_size,
+            .address = roster->members[i].address,
+            .size = roster->members[i].address_size,
             .is_elsewhere = roster->host_of[i] != roster->host_of[node->self],
             .comes = i < node->self,
         };

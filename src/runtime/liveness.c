@@ -13,14 +13,17 @@
 // Nodes tell the launcher, which knows names and says each thing once. A node that has
 // lost another one cannot go on and ends; the launcher then ends all. One that is cut
 // off from the launcher too is ended by the agent of its host, if not by itself.
+// Where nobody ends all, or a launcher that is cut off, who ends tells the others without
+// which node: not all of them have listened to it.
 //
 // A beat also carries what is known of the launcher, so that an agent hears of it when
-// the launcher's own way there is cut (cli/beat.c); and with each beat the launcher is
-// told whom this node hears.
+// the launcher's own way there is cut (cli/beat.c); and with its beats the leader of a host
+// tells the launcher which other leaders it hears.
 //
 // A node that is silent when the others end may be frozen, or its host. It shall read
 // why it cannot go on when it does (fence_silent): its connections would only say that
-// the others are gone.
+// the others are gone. Of those who have listened to it, that is; if the first that it
+// finds is the end of a connection to another one, it knows for how long it was away.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,13 +36,19 @@
 
 #define GRACE_NS UINT64_C(1500000000)
 
+/** A launcher gives up a host after that, however patient nodes are (cli/beat.h). */
+#define GIVEN_UP_NS UINT64_C(9000000000)
+
 // All members begin now, if some share no memory and they have not begun.
 static void begin(struct node *node, int is_first)
 {
     (void)is_first;
-    if (node->members.is_spread && !node->has_detector) {
+    if (node->has_detector) {
+        detector_follow(&node->detector);
+    } else if (node->members.is_spread) {
         node->has_detector = 1;
-        detector_init(&node->detector, &node->port, node->options.peer_timeout);
+        detector_init(&node->detector, &node->port, node->members.host_of,
+                      node->options.peer_timeout);
     }
 }
 
@@ -52,38 +61,59 @@ static void start(struct node *node)
     }
 }
 
-/** Before this node has looked: it knows how long it was away. */
-static _Noreturn void end_fenced(struct node *node, node_id by)
+static _Noreturn void end_fenced(struct node *node, node_id by,
+                                 const char *says)
 {
     log_fatal(
         EXIT_MISMATCH,
         "node %u has been away for %.1f s (was it, or its host, stopped?): "
-        "node %u says that the others have gone on without it",
-        node->self, (double)detector_away_ns(&node->detector) / 1e9, by);
+        "node %u %s the others have gone on without it",
+        node->self, (double)detector_away_ns(&node->detector) / 1e9, by, says);
+}
+
+static int was_given_up(const struct node *node)
+{
+    const struct failure_detector *detector = &node->detector;
+    const uint64_t lost_ns =
+        detector_stretch_ns(detector, detector->timeout_ns);
+
+    return node->has_detector &&
+           detector_away_ns(detector) >=
+               (lost_ns > 0 && lost_ns < GIVEN_UP_NS ? lost_ns : GIVEN_UP_NS);
+}
+
+static void note_loss(struct node *node, node_id id, const char *why)
+{
+    struct loss *loss = &node->loss;
+
+    if (loss->seen_ns == 0) {
+        loss->seen_ns = clock_now_ns();
+        loss->node = id;
+        snprintf(loss->why, sizeof loss->why, "%s", why);
+    }
 }
 
 void liveness_event(void *owner, enum net_event event, node_id id,
                     const char *why)
 {
     struct node *node = owner;
-    struct loss *loss = &node->loss;
 
     switch (event) {
     case NET_PEER_LOST:
         // One that has left, or that has not joined, is nobody's loss.
         if (!roster_has(&node->port.roster, id)) {
             bootstrap_peered(&node->bootstrap, id, why);
-        } else if (loss->seen_ns == 0) {
-            loss->seen_ns = clock_now_ns();
-            loss->node = id;
-            snprintf(loss->why, sizeof loss->why, "%s", why);
+        } else if (was_given_up(node) && !node_is_finishing(node)) {
+            end_fenced(node, id, "has ended, so");
+        } else {
+            note_loss(node, id, why);
         }
         break;
     case NET_FENCED:
         if (node_is_finishing(node)) {
             break; // this node has left
         }
-        end_fenced(node, id);
+        end_fenced(node, id, "says that");
     case NET_PEER_UP:
         bootstrap_peered(&node->bootstrap, id, "");
         break;
@@ -121,6 +151,9 @@ static _Noreturn void end_without(struct node *node, node_id id,
                                   unsigned seconds, const char *why)
 {
     fence_silent(node);
+    if (node->has_detector) {
+        detector_tell_lost(&node->detector, id);
+    }
     if (!bootstrap_has_launcher(&node->bootstrap)) {
         log_fatal(EXIT_NODE_LOST, "node %u is lost: %s", id, why);
     }
@@ -144,18 +177,26 @@ static void look_at_loss(struct node *node, const struct loss *loss)
     }
 }
 
-/** For the launcher: the other way by which it knows who is alive. */
+/** For the launcher: the other way by which it knows which hosts are alive. */
 static void tell_heard(struct node *node)
 {
-    uint8_t tenths[TM_MAX_NODES];
+    const struct roster *roster = &node->port.roster;
+    const uint16_t *host_of = node->members.host_of;
+    struct wire_boot_heard heard[BOOT_HEARD_MAX];
+    unsigned n = 0;
 
-    for (unsigned i = 0; i < node->n_nodes; i++) {
-        tenths[i] = i == node->self ? 0
-                    : roster_has(&node->port.roster, (node_id)i)
-                        ? detector_tenths(&node->detector, (node_id)i)
-                        : 255;
+    for (unsigned i = 0; i < roster->n_live && n < BOOT_HEARD_MAX; i++) {
+        const node_id id = roster->live[i];
+
+        if (host_of[id] != host_of[node->self] &&
+            detector_expects(&node->detector, id)) {
+            heard[n++] = (struct wire_boot_heard){
+                .node = id, .tenths = detector_tenths(&node->detector, id)};
+        }
     }
-    bootstrap_tell_heard(&node->bootstrap, tenths, node->n_nodes);
+    if (n > 0) {
+        bootstrap_tell_heard(&node->bootstrap, heard, n);
+    }
 }
 
 static void look_at_pulse(struct node *node)
@@ -212,12 +253,25 @@ void liveness_hear_launcher(struct node *node, uint32_t number)
     }
 }
 
+static void hear_of_loss(struct node *node, node_id from, node_id lost)
+{
+    char why[64];
+
+    if (lost != node->self && roster_has(&node->port.roster, lost)) {
+        snprintf(why, sizeof why, "node %u says so, and has ended", from);
+        note_loss(node, lost, why);
+    }
+}
+
 // Its sender has been heard already.
 static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
-    (void)from;
     liveness_hear_launcher(node, message->u.beat.launcher);
+    hear_of_loss(node, from, message->u.beat.lost);
+    if (message->u.beat.asks && node->has_detector) {
+        detector_answer(&node->detector, from);
+    }
     return TM_OK;
 }
 

@@ -18,7 +18,7 @@ struct neighbours {
     node_id dead;
 };
 
-/** The first node whose connection has ended: liveness.c. */
+/** The first node whose connection has ended, or that another one has lost: liveness.c. */
 struct loss {
     uint64_t seen_ns; ///< 0: none has
     node_id node;
@@ -42,7 +42,7 @@ void liveness_hear_launcher(struct node *node, uint32_t number);
 
 // ---- process_watch.c: deaths on this host, if no launcher sees them
 
-/** Nodes are connected. @param roster  their cards and hosts */
+/** Nodes are connected. @param roster  who and where they are */
 void process_watch_begin(struct node *node, const struct boot_roster *roster);
 
 /** Readable if process_watch_poll() has something to do; -1: there is nothing. */

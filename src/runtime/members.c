@@ -218,12 +218,17 @@ static tm_status widen(struct node *node, const uint8_t *key)
     return status;
 }
 
+void members_note_hosts(struct node *node, const uint16_t *host_of)
+{
+    memcpy(node->members.host_of, host_of, node->n_nodes * sizeof *host_of);
+}
+
 static void connect_with(struct node *node, const struct boot_change *change)
 {
     const struct net_place place = {
         .address = change->card.address,
         .size = change->card.address_size,
-        .is_elsewhere = change->host != node->members.host,
+        .is_elsewhere = change->host != node->members.host_of[node->self],
     };
     char why[256] = "it cannot reach other hosts";
     tm_status status = TM_OK;
@@ -236,7 +241,7 @@ static void connect_with(struct node *node, const struct boot_change *change)
                                            sizeof why);
     }
     node->capacity.nodes[change->node] = change->card.capacity;
-    node->buddies.host_of[change->node] = change->host;
+    node->members.host_of[change->node] = change->host;
     if (status != TM_OK) {
         bootstrap_peered(&node->bootstrap, change->node, why);
     } else if (!place.is_elsewhere) { // else when it is: NET_PEER_UP

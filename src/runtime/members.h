@@ -11,7 +11,7 @@ struct node;
 /** Nodes that come and go: members.c. Guarded by the node lock. */
 struct members {
     struct membership *machine;
-    uint16_t host; ///< this node's, as the launcher counts hosts
+    uint16_t host_of[TM_MAX_NODES]; ///< of each node, as the launcher has it
     int is_spread; ///< there are, or have been, nodes that share no memory
     int is_new;    ///< this node is no member yet
     int has_asked; ///< to leave
@@ -20,6 +20,9 @@ struct members {
     node_id gone;                   ///< has left a moment ago, NODE_NONE
     uint64_t gone_ns;
 };
+
+/** Nodes have met. @param host_of  [n_nodes] */
+void members_note_hosts(struct node *node, const uint16_t *host_of);
 
 /** The launcher wants something of that: BOOTSTRAP_CHANGE. Service thread, without
  * the lock. */

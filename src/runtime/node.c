@@ -72,6 +72,9 @@ static void send(void *owner, node_id to, const struct message *message)
         node->transport->send(node->net, to, message);
         return;
     }
+    if (node->has_detector && message->type != MESSAGE_beat) {
+        detector_sent(&node->detector, to);
+    }
     node->iteration.sent_bytes[to] += message_size(message);
     if (message->goes_along || node->bundle.n > 0) {
         send_along(node, to, message);

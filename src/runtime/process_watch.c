@@ -33,8 +33,8 @@ void process_watch_begin(struct node *node, const struct boot_roster *roster)
     for (unsigned i = 0; i < node->n_nodes; i++) {
         if (i != node->self &&
             roster->host_of[i] == roster->host_of[node->self]) {
-            failed |=
-                death_watch_add(watch, (pid_t)roster->cards[i].pid, i) != TM_OK;
+            failed |= death_watch_add(watch, (pid_t)roster->members[i].pid,
+                                      i) != TM_OK;
         }
     }
     if (failed) {

@@ -409,21 +409,24 @@ static struct boot_roster new_roster(struct node *node)
 {
     struct boot_roster roster = {
         .job_key = secret_new(BOOT_KEY_SIZE),
-        .cards = calloc(node->n_nodes, sizeof *roster.cards),
+        .members = calloc(node->n_nodes, sizeof *roster.members),
         .host_of = calloc(node->n_nodes, sizeof *roster.host_of),
     };
 
-    if (roster.job_key == NULL || roster.cards == NULL ||
+    if (roster.job_key == NULL || roster.members == NULL ||
         roster.host_of == NULL) {
         refuse(EXIT_MEMORY, "the list of nodes", TM_ENOMEM);
     }
     return roster;
 }
 
-static void free_roster(struct boot_roster *roster)
+static void free_roster(struct boot_roster *roster, unsigned n_nodes)
 {
+    for (unsigned i = 0; i < n_nodes; i++) {
+        free(roster->members[i].address);
+    }
     secret_free(roster->job_key, BOOT_KEY_SIZE);
-    free(roster->cards);
+    free(roster->members);
     free(roster->host_of);
 }
 
@@ -467,13 +470,12 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
     free(own);
     connect_to_all(node, &roster);
     must_meet(bootstrap_ready(&node->bootstrap));
-    capacity_take(node, roster.cards);
+    capacity_take(node, roster.members);
     process_watch_begin(node, &roster);
-    node->members.host = roster.host_of[node->self];
-    buddies_note_hosts(node, roster.host_of);
+    members_note_hosts(node, roster.host_of);
     node->members.is_spread = node->bootstrap.device[0] != '\0';
-    canary = roster.cards[0].canary;
-    free_roster(&roster);
+    canary = roster.members[0].canary;
+    free_roster(&roster, node->n_nodes);
     return canary;
 }
 

@@ -182,10 +182,10 @@ static void obey_all(int argc, char **argv, char stage)
 static void join(int argc, char **argv)
 {
     static struct node_card card;
-    static struct node_card cards[TM_MAX_NODES];
+    static struct boot_member members[TM_MAX_NODES];
     static uint16_t host_of[TM_MAX_NODES];
     static uint8_t job_key[BOOT_KEY_SIZE];
-    const struct boot_roster roster = {job_key, cards, host_of};
+    const struct boot_roster roster = {job_key, members, host_of};
     tm_status status;
 
     node_card_set_version(&card);
@@ -201,9 +201,10 @@ static void join(int argc, char **argv)
         exit(status == TM_EMISMATCH ? EXIT_MISMATCH : EXIT_NODE_LOST);
     }
     for (unsigned i = 0; i < bootstrap.n_nodes; i++) {
-        if (strcmp(cards[i].build_id, BUILD_ID) != 0) {
+        if ((members[i].pid == card.pid) != (i == bootstrap.self)) {
             exit(9);
         }
+        free(members[i].address);
     }
 }
 

@@ -9,8 +9,8 @@
 // death on only; and, as most of what happens then is that clocks tick, when a message has
 // come.
 //
-// D1  Each survivor is told of this death, of no other, and within DETECT_NS: so no
-//     thread waits for ever.
+// D1  Some survivor is told of this death, none of another, and within DETECT_NS. It ends,
+//     and so all others do, as a launcher has them: so no thread waits for ever.
 // D2  Until then the records of each survivor are valid (check_world).
 // D3  A node that has ended half way can be taken apart: no byte is lost or used
 //     again (address sanitizer).
@@ -39,6 +39,7 @@ static struct {
     unsigned n_gone;
     unsigned n_blocked; // threads of survivors, when these ended
     struct failure_detector pulses[MAX_IDS];
+    uint16_t host_of[MAX_IDS]; // two on each
 } death;
 
 jmp_buf death_exit;
@@ -134,6 +135,15 @@ int death_takes(struct world *world, node_id at, node_id from,
     return message->type == MESSAGE_beat;
 }
 
+static void end_all(struct world *world)
+{
+    for (unsigned i = 0; i < world->n_nodes; i++) {
+        if (!death.is_gone[i]) {
+            go(world, (node_id)i);
+        }
+    }
+}
+
 static int is_running(const struct world *world)
 {
     return death.is_dead || world->n_ended < world->n_threads ||
@@ -152,7 +162,7 @@ static void poll_pulse(void *owner, uint64_t node)
     case DETECTOR_LOST:
         CHECK(death.is_dead && silent == death.victim);             // D1
         CHECK(sim_now_ns(world->sim) - death.died_ns <= DETECT_NS); // D1
-        go(world, (node_id)node);
+        end_all(world);
         return;
     case DETECTOR_SUSPECT:
         CHECK(death.is_dead && silent == death.victim);
@@ -172,8 +182,11 @@ void death_open(struct world *world)
     }
     death.victim = (node_id)sim_random(world->sim, world->n_nodes);
     for (unsigned i = 0; i < world->n_nodes; i++) {
+        death.host_of[i] = (uint16_t)(i / 2);
+    }
+    for (unsigned i = 0; i < world->n_nodes; i++) {
         detector_init(&death.pulses[i], sim_port(world->sim, (node_id)i),
-                      TIMEOUT_S);
+                      death.host_of, TIMEOUT_S);
         sim_after(world->sim, 1000 * i, poll_pulse, world, i);
     }
 }

@@ -13,7 +13,7 @@
 
 enum { N_NODES = 3, MOST = 32768 };
 
-static struct node_card cards[N_NODES];
+static struct boot_member members[N_NODES];
 static uint16_t host_of[N_NODES];
 static uint8_t job_key[BOOT_KEY_SIZE];
 
@@ -40,7 +40,7 @@ static size_t write_frames(struct wire_reader *input, uint8_t *bytes)
 static void converse(struct bootstrap *bootstrap)
 {
     static struct node_card own;
-    const struct boot_roster roster = {job_key, cards, host_of};
+    const struct boot_roster roster = {job_key, members, host_of};
     static struct boot_change change;
     enum bootstrap_event event;
 
@@ -58,6 +58,14 @@ static void converse(struct bootstrap *bootstrap)
     } while (event == BOOTSTRAP_STATUS || event == BOOTSTRAP_CHANGE);
     bootstrap_done(bootstrap, 0);
     bootstrap_is_ended(bootstrap, 0);
+}
+
+static void forget_members(void)
+{
+    for (unsigned i = 0; i < N_NODES; i++) {
+        free(members[i].address);
+        members[i].address = NULL;
+    }
 }
 
 /** As a launcher's child. */
@@ -91,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(send(ends[1], bytes, size, 0) == (ssize_t)size);
     shutdown(ends[1], SHUT_WR);
     converse(&bootstrap);
+    forget_members();
     close(ends[0]);
     close(ends[1]);
     return 0;

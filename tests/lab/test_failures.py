@@ -94,6 +94,35 @@ class Tests(test_runs.Tests):
                 self.give_up(bed, program, f"--peer-timeout={timeout}",
                              within_s)
 
+    def a_host_of_many_is_missed_and_told_so(self):
+        """Not all listen to it, and to its second node nobody of another host does."""
+        hosts = [f"n{i}" for i in range(1, 8)]
+        with lab.lab(n_hosts=len(hosts)) as bed:
+            program = os.path.join(bed.folder, "program")
+            with open(program, "w", encoding="ascii") as file:
+                file.write(f'#!/bin/sh\n{self.app("jacobi")} "$@" 2>/run/said.$$\n'
+                           "echo $? >/run/code.$$\n")
+            os.chmod(program, 0o700)
+            run = self.long_run(bed, ",".join(hosts).replace("n5", "n5:2"),
+                                program=program)
+            pids = [pid for pid, text in bed.processes("n5").items()
+                    if program in text or text.startswith(self.app("jacobi"))]
+            bed.freeze("n5")
+            self.expect_loss(run, r"^teamster run: .*n5.* (is|are) lost: silent for",
+                             ["n5"])
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+            lab.wait_until(lambda: len(bed.inside(
+                "n5", "find", "/run", "-name", "code.*", "-size", "+0").split()) == 2,
+                           "they do not end", LEFTOVER_S)
+            said = bed.inside("n5", "sh", "-c", "cat /run/said.* /run/code.*")
+            self.expect(len(re.findall(r"^76$", said, re.M)) == 2, "both 76", said)
+            self.expect(len(re.findall(
+                r"^teamster: n\d: node [45] has been away for \d+\.\d s .*the others have "
+                r"gone on without it$", said, re.M)) == 2, "both know why", said)
+            bed.thaw("n5")
+            run.expect_nothing_left(said)
+
     def give_up(self, bed, program, option, within_s):
         run = self.long_run(bed, "n1,n2,n3", "n1", option, program=program)
         pids = [next(pid for pid, text in bed.processes("n3").items()
