@@ -105,16 +105,23 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
     flight_depart(engine, flight);
 }
 
+// Where copies may be old, what was written before the word that is read here has to be told
+// to this node, and it is by messages only. A node that has never had others has written all
+// there is, on pages that nobody has a copy of: who comes later fetches them as they are.
+static int may_have_to_hear(const struct engine *engine)
+{
+    return engine->port->roster.n_ids > 1 &&
+           (engine->causality != NULL || engine->n_unpushed > 0);
+}
+
 // Does this node own the page, and nobody else has it? Then nobody is to hear of the new
-// word. Nor must this node hear of anything: where copies may be old, what was written
-// before the word that is read here has to be told, and it is by messages only.
+// word. Nor must this node hear of anything.
 static int is_alone(const struct engine *engine, page_no page_number)
 {
     const struct page *page = page_of(engine, page_number);
 
     return page->is_owner && page->state == PAGE_EXCLUSIVE &&
-           engine->causality == NULL && engine->n_unpushed == 0 &&
-           !paging_is_away(engine, page_number);
+           !may_have_to_hear(engine) && !paging_is_away(engine, page_number);
 }
 
 static uint64_t perform_alone(struct engine *engine,

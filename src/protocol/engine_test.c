@@ -19,6 +19,13 @@ static int open_eager(void **state)
     return 0;
 }
 
+static int open_adaptive(void **state)
+{
+    (void)state;
+    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
+    return 0;
+}
+
 // ---- what others send
 
 static void get_owner_is(node_id owner, page_no page, uint32_t epoch,
@@ -341,6 +348,26 @@ static void an_atomic_operation_on_a_shared_page_is_told(void **state)
     atomic_add(REMOTE);
     assert_int_equal(world.n_woken, 0);
     sent_at(0, SELF, MESSAGE_atomic);
+}
+
+static void an_atomic_operation_is_told_where_copies_may_be_old(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    atomic_add(REMOTE);
+    sent_at(0, SELF, MESSAGE_atomic);
+}
+
+static void a_node_that_never_had_others_tells_nobody_of_it(void **state)
+{
+    (void)state;
+    own_pages(REMOTE, 1);
+    world.port.roster.n_ids = 1;
+    atomic_add(REMOTE);
+    atomic_add(REMOTE);
+    assert_int_equal(world.n_sent, 0);
+    assert_int_equal(world.waiter.result, 5);
+    assert_int_equal(byte_of(REMOTE), 10);
 }
 
 // ---- versions
@@ -834,6 +861,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_eager, close_node)
 #define PATIENT(name)                                                          \
     cmocka_unit_test_setup_teardown(name, open_patient, close_node)
+#define ADAPTIVE(name)                                                         \
+    cmocka_unit_test_setup_teardown(name, open_adaptive, close_node)
     const struct CMUnitTest tests[] = {
         TEST(only_a_newer_hint_replaces_a_hint),
         TEST(owner_updates_of_another_life_are_ignored),
@@ -850,6 +879,8 @@ int main(void)
         TEST(pages_of_a_message_are_taken_each_as_it_is_asked_for),
         TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
         TEST(an_atomic_operation_on_a_shared_page_is_told),
+        ADAPTIVE(an_atomic_operation_is_told_where_copies_may_be_old),
+        ADAPTIVE(a_node_that_never_had_others_tells_nobody_of_it),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),

@@ -107,6 +107,16 @@ static void wait_for_workers(struct node *node, unsigned worker)
     }
 }
 
+// @return of service_idle(): give_way() does so only without processors for all
+static int answer_of(const struct node *node, unsigned worker)
+{
+    const int stays_awake = node->attendance.spins || node->attendance.is_alone;
+
+    return !ult_is_wanted(node->ult, worker) ? 0
+           : stays_awake                     ? ULT_STAYED_AWAKE
+                                             : 1;
+}
+
 int service_idle(void *owner, unsigned worker)
 {
     struct node *node = owner;
@@ -126,7 +136,7 @@ int service_idle(void *owner, unsigned worker)
     if (node->n_nodes < 2) {
         poll_once(node);
         wait_for_workers(node, worker);
-        return ult_is_wanted(node->ult, worker);
+        return answer_of(node, worker);
     }
     polling_carry_out(node, attendance_begin_polling(attendance, now_ns));
     poll_once(node);
@@ -138,5 +148,5 @@ int service_idle(void *owner, unsigned worker)
     polling_carry_out(node, attendance_end_polling(attendance,
                                                    polling_has_doorbell(node),
                                                    since_ns, now_ns));
-    return ult_is_wanted(node->ult, worker);
+    return answer_of(node, worker);
 }

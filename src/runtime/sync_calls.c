@@ -16,6 +16,9 @@
 
 #define FOR_EVER_S (1000 * 365 * 86400ll)
 
+// How often a busy mutex is looked at before the caller gets in line, and pauses between.
+enum { N_LOOKS = 8, N_PAUSES = 8 };
+
 // The node, for functions that are not given it.
 static struct node *own_node(void)
 {
@@ -145,6 +148,40 @@ unsigned tm_node_workers(void)
     return node_step(node) == RUNTIME_NONE ? 1 : node->n_workers;
 }
 
+// Is there another worker, that runs at the same time?
+static int has_workers_beside(const struct node *node)
+{
+    return node->n_workers > 1 &&
+           (node->attendance.spins || node->attendance.is_alone);
+}
+
+// A mutex that another worker's thread holds is mostly free again before a thread has
+// parked; one that is handed to a parked thread is idle until that runs. So the caller looks
+// a few times. Who is in line comes first all the same: then it gets in line at once.
+static void look_again(struct node *node, uint64_t key, uint64_t thread)
+{
+    for (unsigned i = 0; i < N_LOOKS && has_workers_beside(node) &&
+                         sync_lock_is_busy(node->sync, key, thread);
+         i++) {
+        node_leave(node);
+        for (unsigned k = 0; k < N_PAUSES; k++) {
+            __builtin_ia32_pause();
+        }
+        node_enter(node);
+    }
+}
+
+tm_status tm_mutex_lock(tm_mutex *mutex)
+{
+    uint64_t key;
+
+    BEGIN_CALL("tm_mutex_lock");
+    key = key_of(node, mutex);
+    look_again(node, key, wait.waiter.thread);
+    sync_lock(sync, key, 0, &wait.waiter);
+    return leave_call(node, &wait);
+}
+
 // Those of which sync/ has a function: it is called, and its answer waited for.
 #define SYNC_CALL(name, parameters, call)                                      \
     tm_status name parameters                                                  \
@@ -163,8 +200,6 @@ unsigned tm_node_workers(void)
     }
 
 // clang-format off
-SYNC_CALL(tm_mutex_lock, (tm_mutex *mutex),
-          sync_lock(sync, key_of(node, mutex), 0, &wait.waiter))
 SYNC_CALL(tm_mutex_trylock, (tm_mutex *mutex),
           sync_lock(sync, key_of(node, mutex), 1, &wait.waiter))
 SYNC_TIMED_CALL(tm_mutex_timedlock,

@@ -696,6 +696,14 @@ void sync_lock(struct sync *sync, uint64_t key, int only_try,
     }
 }
 
+int sync_lock_is_busy(const struct sync *sync, uint64_t key, uint64_t thread)
+{
+    const struct lock *lock = table_find(&sync->locks, key);
+
+    return lock != NULL && lock->is_held && lock->holder != thread &&
+           lock->waiters.n == 0 && !is_wanted(lock);
+}
+
 void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
     struct lock *lock = lock_of(sync, key);

@@ -169,6 +169,9 @@ int sync_has_timed(const struct sync *sync);
  * TM_EBUSY (somebody holds it), TM_ETIMEDOUT. */
 void sync_lock(struct sync *sync, uint64_t key, int only_try,
                struct waiter *waiter);
+/** @return 1 if another thread of this node holds the mutex, and nobody waits for it: who
+ * locks it now would be the first in line. As far as this node has been told. */
+int sync_lock_is_busy(const struct sync *sync, uint64_t key, uint64_t thread);
 /** Woken at once: if another node waits for the mutex, what was written is
  * pushed before the mutex leaves, and the caller need not wait for that. */
 void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);

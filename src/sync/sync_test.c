@@ -284,6 +284,44 @@ static void lock_once(struct actor *self, uint64_t arg)
     check(do_unlock(self, (unsigned)arg) == TM_OK);
 }
 
+static uint64_t sees_it_busy(struct actor *self, unsigned lock)
+{
+    return (uint64_t)sync_lock_is_busy(self->world->nodes[self->node].sync,
+                                       KEY(lock), self->thread);
+}
+
+static void look_at_it(struct actor *self, uint64_t arg)
+{
+    self->result = sees_it_busy(self, (unsigned)arg);
+}
+
+static void main_of_busy(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (unsigned lock = 0; lock < 6; lock++) { // of different managers
+        uint64_t thread;
+
+        check(!sees_it_busy(self, lock));
+        check(do_lock(self, lock) == TM_OK);
+        check(!sees_it_busy(self, lock)); // it holds it itself
+        check(must_run_on(self, look_at_it, lock, 1) == 1);
+        check(must_run_on(self, look_at_it, lock, 2) == 0);
+        thread = must_create(self, lock_once, lock, 1 + (int)lock % 2);
+        do_launch(self);
+        do_compute(self, 10 * SHORT_NS);
+        check(must_run_on(self, look_at_it, lock, 1) == 0); // that is in line
+        check(do_unlock(self, lock) == TM_OK);
+        must_join(self, thread);
+        check(!sees_it_busy(self, lock));
+    }
+}
+
+static void a_mutex_is_busy_while_it_is_held_here_and_nobody_waits(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(2), main_of_busy);
+}
+
 static void main_of_waited(struct actor *self, uint64_t arg)
 {
     uint64_t thread;
@@ -794,6 +832,8 @@ int main(void)
         cmocka_unit_test(a_mutex_used_by_one_node_costs_no_messages),
         cmocka_unit_test(locking_what_the_caller_holds_is_refused),
         cmocka_unit_test(trylock_fails_only_while_somebody_holds_the_mutex),
+        cmocka_unit_test(
+            a_mutex_is_busy_while_it_is_held_here_and_nobody_waits),
         cmocka_unit_test(who_gives_up_a_mutex_leaves_no_trace),
         cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
         cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),

@@ -82,6 +82,7 @@ static void work(struct worker *worker)
                   worker->index);
     }
     worker->was_idle = 1;
+    worker->has_slept = 1;
     worker_loop(worker);
     trap_thread_close();
     worker_set_self(NULL);

@@ -20,6 +20,8 @@
 struct ult_system; ///< the workers and stacks of a node
 struct ult;        ///< a thread on this node
 
+enum { ULT_STAYED_AWAKE = 2 }; ///< see idle() below
+
 struct ult_config {
     unsigned n_workers; ///< at least 1
     size_t stack_size;  ///< bytes of a thread, whole pages, >= 64 KiB
@@ -32,8 +34,9 @@ struct ult_config {
     int is_slow_by_kernel;    ///< it has no more than that share anyway
 
     /** A worker has nothing to run. May work for the node (make the network
-     * progress). @return 1 if it did something: look again; 0: sleep. Called on
-     * the worker's own stack, no lock held. May be NULL. */
+     * progress). @return 1 if it did something: look again; ULT_STAYED_AWAKE: so it
+     * did, and has not offered its processor to others; 0: sleep. Called on the
+     * worker's own stack, no lock held. May be NULL. */
     int (*idle)(void *owner, unsigned worker);
 
     /** While the gate is closed: this thread is about to run, alone. On the

@@ -64,6 +64,8 @@ struct worker {
     uint64_t charged_tsc; // the counter at that time
     double ns_per_tsc;    // 0: not known yet
     int was_idle;         // what it used meanwhile is nobody's
+    int has_slept;        // or let others run, since the clock was read
+    uint64_t skipped_ns;  // idle time by the counter, since the clock was read
     struct duty duty;
     uint32_t ticket; // of the gate; 0: none
     char *own_stack; // of the loop, after ult_adopt() or ult_leave_stack()

@@ -305,6 +305,39 @@ static void a_counter_that_is_behind_counts_as_no_time(void **state)
     stop();
 }
 
+static int wait_awake(void *owner, unsigned worker)
+{
+    const uint64_t until_ns = clock_now_ns() + 5000;
+
+    (void)owner;
+    if (worker != 0) {
+        return 0;
+    }
+    while (clock_now_ns() < until_ns) {
+    }
+    ult_unpark(main_thread);
+    return ULT_STAYED_AWAKE;
+}
+
+static void the_time_that_a_worker_waits_awake_is_nobodys(void **state)
+{
+    uint64_t began_ns;
+    uint64_t before_ns;
+
+    (void)state;
+    start(1, 1, wait_awake);
+    do {
+        before_ns = ult_charge_self();
+    } while (ults->workers[0].ns_per_tsc == 0);
+    began_ns = clock_now_ns();
+    for (unsigned i = 0; i < 4000; i++) {
+        ult_park(1);
+    }
+    assert_true(ult_charge_self() - before_ns <
+                (clock_now_ns() - began_ns) / 2);
+    stop();
+}
+
 static void dirty_the_stack(void *arg)
 {
     char bytes[16 * 1024];
@@ -497,6 +530,7 @@ int main(void)
         cmocka_unit_test(yielding_threads_take_turns),
         cmocka_unit_test(processor_time_goes_to_who_used_it),
         cmocka_unit_test(a_counter_that_is_behind_counts_as_no_time),
+        cmocka_unit_test(the_time_that_a_worker_waits_awake_is_nobodys),
         cmocka_unit_test(the_memory_of_a_stack_is_given_back),
         cmocka_unit_test(workers_without_threads_stop),
         cmocka_unit_test(who_is_not_main_stops_main_too),

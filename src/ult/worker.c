@@ -27,9 +27,10 @@
 //
 // Processor time: the kernel's clock costs as much as a fault's other system
 // calls, so runs that the time stamp counter shows to be short are charged by
-// that counter. Others read the clock and are charged what it shows beyond all
-// that has been charged before, so errors do not add up, and time in which the
-// kernel ran somebody else is not counted. A worker that emulates a slower
+// that counter, and so is the time between two threads in which the worker stayed
+// awake, which is nobody's. Others read the clock and are charged what it shows
+// beyond all that has been charged before, so errors do not add up, and time in
+// which the kernel ran somebody else is not counted. A worker that emulates a slower
 // processor (duty.c) charges what that one would have taken.
 
 #include <unistd.h>
@@ -44,7 +45,11 @@
 
 #define REAL_CALL __attribute__((noinline, noclone))
 
-enum { SHORT_NS = 20 * 1000, CALIBRATION_NS = 1000 * 1000 };
+enum {
+    SHORT_NS = 20 * 1000,
+    SKIPPED_NS = 200 * 1000,
+    CALIBRATION_NS = 1000 * 1000
+};
 
 static _Thread_local struct worker *self
     __attribute__((tls_model("initial-exec")));
@@ -80,7 +85,30 @@ void worker_restart_clock(struct worker *worker)
     worker->charged_ns = clock_thread_cpu_ns();
     worker->charged_tsc = __builtin_ia32_rdtsc();
     worker->was_idle = 0;
+    worker->skipped_ns = 0;
     calibrate(worker);
+}
+
+// A thread is about to run after nobody did. A worker that has waited for it awake, and not
+// for long, need not ask the kernel: the counter says what that took. What it says too much
+// then, because the kernel ran somebody else, is not more than SKIPPED_NS in all.
+static void skip_idle_time(struct worker *worker)
+{
+    const uint64_t tsc = __builtin_ia32_rdtsc();
+    const uint64_t passed =
+        tsc > worker->charged_tsc ? tsc - worker->charged_tsc : 0;
+    const double idle_ns = (double)passed * worker->ns_per_tsc;
+
+    if (worker->has_slept || worker->ns_per_tsc == 0 || idle_ns >= SHORT_NS ||
+        worker->skipped_ns >= SKIPPED_NS) {
+        worker->has_slept = 0;
+        worker_restart_clock(worker);
+        return;
+    }
+    worker->charged_ns += (uint64_t)idle_ns;
+    worker->charged_tsc = tsc;
+    worker->skipped_ns += (uint64_t)idle_ns;
+    worker->was_idle = 0;
 }
 
 static void add_wall_time(struct worker *worker, uint64_t ns)
@@ -247,9 +275,10 @@ static void run(struct worker *worker, struct ult *thread)
     if (gate_is_closed(&worker->system->gate)) {
         worker_enter_gate(worker, thread);
         worker->was_idle = 1; // what that took is nobody's
+        worker->has_slept = 1;
     }
     if (worker->was_idle) {
-        worker_restart_clock(worker);
+        skip_idle_time(worker);
     }
     if (duty_is_on(&worker->duty)) {
         duty_begin(&worker->duty);
@@ -365,14 +394,18 @@ void worker_loop(struct worker *worker)
 
     while (!must_stop(worker)) {
         struct ult *thread = queue_next(worker);
+        int found;
 
         if (thread != NULL) {
             run(worker, thread);
             continue;
         }
         worker->was_idle = 1;
-        if (config->idle == NULL ||
-            !config->idle(config->owner, worker->index)) {
+        found = config->idle == NULL
+                    ? 0
+                    : config->idle(config->owner, worker->index);
+        worker->has_slept |= found != ULT_STAYED_AWAKE;
+        if (found == 0) {
             sleep_until_woken(worker);
         }
     }
