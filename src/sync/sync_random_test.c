@@ -23,7 +23,7 @@ enum {
 #if defined(__SANITIZE_THREAD__)
     N_SEEDS = 24, // one kernel thread: there is nothing to find, and it is slow
 #else
-    N_SEEDS = 240,
+    N_SEEDS = 120, // more by the soak
 #endif
     // objects
     BUFFER_LOCK = 8,

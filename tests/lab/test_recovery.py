@@ -18,6 +18,7 @@ import test_runs
 from test_runs import DEADLINE_S
 from test_signs import STOPPED_S
 
+LONG_SOR = ("--size=400", "--threads=6", "--iterations=1000", "--effort=40")
 SOR = ("--size=400", "--threads=6", "--iterations=400", "--effort=40")
 LONG = (*SOR, "--iterations=2000")  # the last one counts
 
@@ -56,8 +57,9 @@ class Tests(test_runs.Tests):
         return max(map(int, re.findall(r"generation-(\d+)/manifest$", "".join(found),
                                        re.M)), default=0)
 
-    def start_in_memory(self, bed, *words, work=SOR):
-        run = self.run(bed, "--buddy=every=10", *words, self.app("sor"), *work)
+    def start_in_memory(self, bed, *words, work=SOR, **variables):
+        run = self.run(bed, "--buddy=every=10", *words, self.app("sor"), *work,
+                       **variables)
 
         def has_saved():
             if run.process.poll() is not None:
@@ -66,6 +68,12 @@ class Tests(test_runs.Tests):
 
         lab.wait_until(has_saved, "no checkpoints", DEADLINE_S)
         return run
+
+    def ask(self, bed, variables, *words):
+        return subprocess.run(
+            bed.command_on("n1", os.path.join(self.build, "cli", "teamster"), *words),
+            env={**os.environ, **variables}, text=True, stdout=subprocess.PIPE,
+            check=True).stdout
 
     def expect_goes_on(self, run, right, places, but_hosts=(), n_back=1):
         output = run.finish(but_hosts=but_hosts)
@@ -164,6 +172,21 @@ class Tests(test_runs.Tests):
             run = self.start_in_memory(bed, "-H", "n1,n2,n3", "--spare=n4")
             bed.power_off("n3")
             self.expect_goes_on(run, right, " s lost; n4 in place of n3", ["n3"])
+
+    def from_memory_a_host_joins_and_one_without_power_is_gone_back_for(self):
+        """Its nodes are on the host that has joined then, too."""
+        right = self.right(LONG_SOR)
+        with lab.lab(n_hosts=5) as bed:
+            variables = {"TMPDIR": bed.folder, "XDG_RUNTIME_DIR": ""}
+            run = self.start_in_memory(bed, "-H", "n1,n2,n3,n4", work=LONG_SOR,
+                                       **variables)
+            newest = self.newest_in_memory(bed)
+            job = re.search(r"(?m)^ *(\d+) .*sor$", self.ask(bed, variables, "ps"))[1]
+            self.ask(bed, variables, "add", job, "n5")
+            lab.wait_until(lambda: self.newest_in_memory(bed) >= newest + 2,
+                           "no checkpoints with it", DEADLINE_S)
+            bed.power_off("n3")
+            self.expect_goes_on(run, right, "; 4 nodes instead of 5", ["n3"])
 
     def from_memory_two_hosts_without_power_are_gone_back_for(self):
         """The root's is one of them; none keeps what the other has saved."""
