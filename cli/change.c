@@ -118,8 +118,9 @@ static struct node *guest_of(struct job *job)
     return job->has_guest ? &job->nodes[job->n_started - 1] : NULL;
 }
 
-/** Who has an agent for himself has none any more. */
-static void let_host_go(struct job *job, const struct node *node)
+/** Who has an agent for himself has none any more.
+ * @param has_files  of a checkpoint in memory, that others may need */
+static void let_host_go(struct job *job, const struct node *node, int has_files)
 {
     for (unsigned i = 0; i < job->n_started; i++) {
         if (job->nodes[i].host == node->host && job->nodes[i].is_alive &&
@@ -127,7 +128,7 @@ static void let_host_go(struct job *job, const struct node *node)
             return;
         }
     }
-    if (node->host > 0 && !job->plan->is_in_memory) { // else it has files
+    if (node->host > 0 && !has_files) {
         remote_retire(&job->remote.hosts[node->host - 1]);
     }
 }
@@ -143,7 +144,7 @@ static void part_with(struct job *job, struct node *guest, int exit_code,
     if (guest->is_alive) {
         job_signal(job, guest, SIGKILL);
     }
-    let_host_go(job, guest);
+    let_host_go(job, guest, 0);
 }
 
 void change_time_out(struct job *job)
@@ -258,7 +259,7 @@ void change_guest_ended(struct job *job, struct node *guest, const char *why)
     if (guest == guest_of(job)) {
         part_with(job, guest, EXIT_NODE_LOST, why);
     } else {
-        let_host_go(job, guest);
+        let_host_go(job, guest, job->plan->is_in_memory);
     }
 }
 
@@ -318,7 +319,7 @@ void change_left(struct job *job, struct node *node)
                        "node %u has left", node->id);
         job_say(job, "%s has left the run after %.1f s", node->name,
                 job_seconds(job));
-        let_host_go(job, node);
+        let_host_go(job, node, job->plan->is_in_memory);
         admit_if_connected(job);
     }
 }

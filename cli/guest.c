@@ -299,7 +299,13 @@ void guest_start(struct job *job, struct control_client *client,
 {
     const struct lodging lodging = look_around(job, host);
 
-    if (lodging.sharing == NULL && remote_make_key(job) != 0) {
+    if (job->plan->is_in_memory && lodging.n_before > 0 &&
+        lodging.sharing == NULL) {
+        control_answer(client, EXIT_CONFIG,
+                       "with --buddy that machine would be two hosts, each the "
+                       "other's buddy perhaps: start with two nodes there to "
+                       "add more");
+    } else if (lodging.sharing == NULL && remote_make_key(job) != 0) {
         control_answer(client, EXIT_MEMORY, "no memory for the job's key");
     } else if (host[0] == '\0' || host_is_local(host)) {
         start_here(job, client, &lodging);

@@ -282,7 +282,9 @@ static int check_hosts(struct job *job, int starts_nodes)
         const struct remote_host *host = &job->remote.hosts[i];
         char text[EXPLAINED_MAX];
 
-        if (starts_nodes ? is_started(host) : is_reached(host)) {
+        // One without nodes may be needed for its files: stored_bring() finds out.
+        if (host->n_nodes == 0 ||
+            (starts_nodes ? is_started(host) : is_reached(host))) {
             continue;
         }
         if (starts_nodes) {

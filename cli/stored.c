@@ -238,7 +238,7 @@ static int await_answers(struct job *job)
     for (unsigned i = 0; i < job->remote.n && exit_code == 0; i++) {
         struct remote_host *host = &job->remote.hosts[i];
 
-        if (host->why[0] != '\0' || host->stored.is_asked) {
+        if (host->stored.is_asked) {
             remote_give_up(&job->remote, host);
             job_say(job, "host %s is lost while it is given a checkpoint: %s",
                     host->name, host->why);

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include "base/ensure.h"
+
 static node_id leader_of(const struct roster *roster, const uint16_t *host_of,
                          node_id node)
 {
@@ -24,6 +26,7 @@ static node_id leader_of(const struct roster *roster, const uint16_t *host_of,
 
     while (host_of[roster->live[i]] != host_of[node]) {
         i++;
+        ensure(i < roster->n_live); // the node is in it itself
     }
     return roster->live[i];
 }

@@ -22,7 +22,6 @@
 //    but the reader, who looks again later.
 #include "mem/snapshot.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +29,9 @@
 #include "base/checksum.h"
 #include "base/ensure.h"
 #include "mem/pager.h"
+
+// So many pages of a block that is freed are brought back from the disk to be kept.
+#define OUT_MAX 256u
 
 static struct page *record_of(const struct space *space, page_no page)
 {
@@ -147,8 +149,9 @@ tm_status snapshot_begin(struct space *space, struct snapshot *snapshot,
     snapshot->n = n;
     snapshot->n_kept = 0;
     snapshot->n_room = n_room;
+    snapshot->n_filed = 0;
     snapshot->fd = fd;
-    snapshot->error = 0;
+    snapshot->why = NULL;
     for (size_t i = 0; i < n; i++) {
         record_of(space, pages[i].page)->in_snapshot = 1;
     }
@@ -196,16 +199,18 @@ static size_t find(const struct snapshot *snapshot, page_no page)
     return least;
 }
 
-// Who reads it hears of an error.
+// Into the kernel's cache, as a rule, so it does not wait for the disk. Who reads the snapshot
+// hears of an error.
 static void keep_in_file(struct snapshot *snapshot, size_t i, const char *bytes)
 {
     const size_t size = snapshot->pages[i].part.size;
 
-    errno = ENOSPC;
     if (pwrite(snapshot->fd, bytes, size, (off_t)(i * TM_PAGE_SIZE)) !=
         (ssize_t)size) {
-        snapshot->error = errno;
+        snapshot->why = "pages that changed meanwhile had no room on the disk "
+                        "(--swap-dir names another folder)";
     }
+    snapshot->n_filed++;
     snapshot->pages[i].is_kept = 2;
 }
 
@@ -228,6 +233,26 @@ static void keep(struct space *space, struct snapshot *snapshot, size_t i)
 void snapshot_keep(struct space *space, page_no page)
 {
     keep(space, space->snapshot, find(space->snapshot, page));
+}
+
+// Each comes from the disk under the node lock, so that nobody hears of this node meanwhile.
+void snapshot_note_discard(struct space *space, page_no page, page_no n)
+{
+    size_t n_out = 0;
+
+    for (page_no at = page; at < page + n && space->pager != NULL; at++) {
+        n_out += record_of(space, at)->in_snapshot && !is_here(space, at);
+    }
+    if (n_out <= OUT_MAX) {
+        return;
+    }
+    for (page_no at = page; at < page + n; at++) {
+        if (record_of(space, at)->in_snapshot) {
+            let_go(space, at);
+        }
+    }
+    space->snapshot->why =
+        "a large block that was in the swap file has been freed meanwhile";
 }
 
 void snapshot_keep_frame(struct space *space, page_no frame)
@@ -342,8 +367,8 @@ int snapshot_read(struct space *space, size_t first, size_t end,
     return is_all;
 }
 
-int snapshot_read_kept(const struct snapshot *snapshot, size_t first,
-                       size_t end, char (*to)[TM_PAGE_SIZE])
+const char *snapshot_read_kept(const struct snapshot *snapshot, size_t first,
+                               size_t end, char (*to)[TM_PAGE_SIZE])
 {
     for (size_t i = first; i < end; i++) {
         const struct snapshot_page *entry = &snapshot->pages[i];
@@ -351,12 +376,11 @@ int snapshot_read_kept(const struct snapshot *snapshot, size_t first,
         if (entry->is_kept == 1) {
             memcpy(to[i - first], place_aside(snapshot, i), entry->part.size);
         } else if (entry->is_kept == 2) {
-            errno = EIO;
             if (pread(snapshot->fd, to[i - first], entry->part.size,
                       (off_t)(i * TM_PAGE_SIZE)) != (ssize_t)entry->part.size) {
-                return errno;
+                return "pages that were kept on the disk cannot be read";
             }
         }
     }
-    return snapshot->error;
+    return NULL;
 }

@@ -28,10 +28,11 @@ struct snapshot {
     struct snapshot_page *pages; ///< [n] in rising order
     size_t n;
     struct spare_memory aside; ///< a page's bytes at its place in `pages`
-    size_t n_kept;
-    size_t n_room; ///< so many go there; those behind them to the file
-    int fd;        ///< of a file of the same shape; -1: there is none
-    int error;     ///< errno of one that could not be written there; 0: none
+    size_t n_kept;             ///< there
+    size_t n_room;   ///< so many may be there; those behind them go to the file
+    size_t n_filed;  ///< in the file
+    int fd;          ///< of a file of the same shape; -1: there is none
+    const char *why; ///< it has not all bytes; NULL: it has
 };
 
 /**
@@ -65,9 +66,9 @@ int snapshot_read(struct space *space, size_t first, size_t end,
                   char (*to)[TM_PAGE_SIZE]);
 
 /** The other pages of a run that snapshot_read() has read. Without the node lock.
- * @return 0, or errno of a file that cannot be read */
-int snapshot_read_kept(const struct snapshot *snapshot, size_t first,
-                       size_t end, char (*to)[TM_PAGE_SIZE]);
+ * @return NULL, or why not */
+const char *snapshot_read_kept(const struct snapshot *snapshot, size_t first,
+                               size_t end, char (*to)[TM_PAGE_SIZE]);
 
 /** There is none any more; `aside` stays for the next one. Pages may be written again. */
 void snapshot_end(struct space *space);
@@ -85,7 +86,11 @@ void snapshot_keep_frame(struct space *space, page_no frame);
  * keep those of its run that may be written as well, for the next fault would be there. */
 void snapshot_keep_run(struct space *space, page_no page);
 
-/** The same for each of n pages. */
+/** So many pages are going, one after the other. Where that would take too long, for most of them
+ * are in the swap file, the snapshot is given up. */
+void snapshot_note_discard(struct space *space, page_no page, page_no n);
+
+/** A page that is in the snapshot is about to change, or to go: each of n pages. */
 static inline void snapshot_keep_all(struct space *space, page_no page,
                                      page_no n)
 {

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/compare.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "mem/pager.h"
@@ -131,11 +132,16 @@ char *space_address(const struct space *space, page_no page)
     return SPACE_HEAP_BASE + (page - space->heap_page) * TM_PAGE_SIZE;
 }
 
-// Let the kernel allow this.
+// Let the kernel allow this. Variables and heap are neighbours by number only.
 static void allow(struct space *space, page_no page, page_no n,
                   enum page_access access)
 {
     if (space->watch == NULL) {
+        return;
+    }
+    if (page < space->heap_page && page + n > space->heap_page) {
+        allow(space, page, space->heap_page - page, access);
+        allow(space, space->heap_page, page + n - space->heap_page, access);
         return;
     }
     if (access == ACCESS_NONE) {
@@ -281,6 +287,7 @@ void space_page_in(struct space *space, page_no page, page_no n)
     memfd_page_in(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
 }
 
+// So that space.h needs not know of snapshots.
 void space_keep(struct space *space, page_no page)
 {
     snapshot_keep(space, page);
@@ -463,16 +470,37 @@ void space_populate(struct space *space, page_no page, page_no n)
     }
 }
 
-void space_discard(struct space *space, page_no page, page_no n)
+static void discard_run(struct space *space, page_no page, page_no n)
 {
-    snapshot_keep_all(space, page, n);
-    if (space_grain(space, page) != NULL) {
-        return; // V4
-    }
     if (space->pager != NULL) {
         pager_note_gone(space->pager, page, n);
     }
     memfd_discard(&space->memfd, page * TM_PAGE_SIZE, n * TM_PAGE_SIZE);
+}
+
+// What is kept of pages that are out comes into memory for that, so a few at a time.
+static void keep_and_discard(struct space *space, page_no page, page_no n)
+{
+    page_no step;
+
+    snapshot_note_discard(space, page, n);
+    for (page_no at = page; at < page + n; at += step) {
+        step = smaller(SNAPSHOT_RUN, page + n - at);
+        snapshot_keep_all(space, at, step);
+        discard_run(space, at, step);
+    }
+}
+
+void space_discard(struct space *space, page_no page, page_no n)
+{
+    if (space_grain(space, page) != NULL) {
+        return; // V4
+    }
+    if (space->snapshot != NULL) {
+        keep_and_discard(space, page, n);
+    } else {
+        discard_run(space, page, n);
+    }
 }
 
 // Pages from the second view of an area on show this part of the memory.

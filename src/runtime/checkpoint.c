@@ -13,9 +13,9 @@
 //             All are held, and in two rounds one after the other nothing is under way
 //             and the numbers of messages are the same ([Mattern87]) -> TAKE
 //             5 s have passed: -> IDLE, with a warning
-//   TAKE      CUT_SAVE: each node's clerk copies what the node has (checkpoint_clerk.c);
+//   TAKE      CUT_SAVE: each node's clerk takes what the node has (checkpoint_clerk.c);
 //             CUT_TAKEN by all: threads go on -> WRITE
-//   WRITE     each node writes its copies to its file (checkpoint_files.c), or says which
+//   WRITE     each node writes that to its file (checkpoint_files.c), or says which
 //             earlier file has them (CUT_OLDER); CUT_SAVED by all -> CONFIRM
 //   CONFIRM   the root writes the manifest, or with --buddy gives it to all hosts (buddies.c)
 //             -> IDLE, with a warning if one could not write

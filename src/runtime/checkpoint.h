@@ -24,7 +24,7 @@ struct wait;
 enum cut_step {
     CUT_IDLE,    ///< none is due
     CUT_GATHER,  ///< threads are held where their iteration ends
-    CUT_TAKE,    ///< each node copies what it has
+    CUT_TAKE,    ///< each node takes what it has
     CUT_WRITE,   ///< threads go on; each node writes that
     CUT_CONFIRM, ///< all is written: it is made a checkpoint
 };

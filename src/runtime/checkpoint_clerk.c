@@ -42,6 +42,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/** mprotect() cuts a mapping in three wherever a run of 16 pages is written; a process may have
+ * 65530, if nobody has changed that. */
+#define MPROTECT_MAX (UINT64_C(1) << 18)
+
 // ---- a thread of the node's own
 
 // On the worker's stack: its own will not be used any more.
@@ -218,9 +222,15 @@ static int open_overflow(struct node *node)
 static int take_snapshot(struct node *node, struct taking *taking)
 {
     const uint64_t room = room_for_copies(node);
-    const int fd = room < taking->n_pages ? open_overflow(node) : -1;
     tm_status status;
+    int fd = -1;
 
+    if (!node->fault_source->brings_in && taking->n_pages > MPROTECT_MAX) {
+        return 0;
+    }
+    if (room < taking->n_pages) {
+        fd = open_overflow(node);
+    }
     if (room < taking->n_pages && fd < 0) {
         return 0;
     }

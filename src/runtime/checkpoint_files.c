@@ -6,12 +6,13 @@
 // A node has one such thread at most. It has nothing but its records, says to the root what has
 // come of it as the last thing, and ends.
 //
-// The memory for copies is lent to the kernel until the next time, so that threads do not wait then for
-// as many faults as there are pages: those take four fifths of the time of copying.
+// The memory for copies is lent to the kernel until the next time, so that who writes to a page does not
+// wait for memory as well.
 //
 // F1 A file is written from a snapshot, or while threads are held: what threads do meanwhile is
 //    not in it.
 #include "base/clock.h"
+#include "base/ensure.h"
 #include "base/log.h"
 #include "os/kthread.h"
 #include "runtime/checkpoint.h"
@@ -19,48 +20,51 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define DISK_NS UINT64_C(100000)
 
 // ---- this node's file
 
-// Pages that are out come in while threads go on.
-static void read_run(struct node *node, size_t first, size_t end,
-                     char (*to)[TM_PAGE_SIZE])
+// Pages that are out come in while threads go on; at the end of a program nobody else polls.
+// @return NULL, or why they cannot be read
+static const char *read_run(struct node *node, size_t first, size_t end,
+                            char (*to)[TM_PAGE_SIZE])
 {
+    const struct snapshot *snapshot = &node->checkpoint.snapshot;
+    const char *why;
     int is_read;
 
     do {
         node_enter(node);
+        if (paging_is_on(&node->paging)) {
+            pager_poll(node->paging.pager);
+        }
         is_read = snapshot_read(&node->space, first, end, to);
+        why = snapshot->why;
         node_leave(node);
         if (!is_read) {
             kthread_sleep_until(clock_now_ns() + DISK_NS);
         }
-    } while (!is_read);
+    } while (!is_read && why == NULL);
+    return why == NULL ? snapshot_read_kept(snapshot, first, end, to) : why;
 }
 
 static void add_pages(struct node *node, struct part_writer *writer)
 {
     const struct snapshot *snapshot = &node->checkpoint.snapshot;
-    char bytes[SNAPSHOT_RUN][TM_PAGE_SIZE];
+    char(*bytes)[TM_PAGE_SIZE] = malloc(SNAPSHOT_RUN * sizeof *bytes);
     size_t end;
 
-    for (size_t at = 0; at < snapshot->n; at = end) {
-        int error;
-
+    ensure_memory(bytes != NULL);
+    for (size_t at = 0; at < snapshot->n && writer->why == NULL; at = end) {
         end = snapshot_run_end(snapshot, at);
-        read_run(node, at, end, bytes);
-        error = snapshot_read_kept(snapshot, at, end, bytes);
-        if (error != 0) {
-            writer->why = "pages that changed meanwhile had no room on the "
-                          "disk: --swap-dir names another folder";
-            return;
-        }
-        for (size_t i = at; i < end; i++) {
+        writer->why = read_run(node, at, end, bytes);
+        for (size_t i = at; i < end && writer->why == NULL; i++) {
             part_add_page(writer, &snapshot->pages[i], bytes[i - at]);
         }
     }
+    free(bytes);
 }
 
 static void write_file(struct node *node)
@@ -81,18 +85,27 @@ static void write_file(struct node *node)
     part_end(&writer);
 }
 
+static void end_snapshot(struct node *node)
+{
+    struct snapshot was;
+
+    node_enter(node);
+    was = node->checkpoint.snapshot;
+    snapshot_end(&node->space);
+    node_leave(node);
+    log_debug("checkpoint %" PRIu64 ": %zu of %zu pages changed before they "
+              "were written, %zu of them are kept on the disk",
+              node->checkpoint.generation, was.n_kept + was.n_filed, was.n,
+              was.n_filed);
+}
+
 void files_drop(struct node *node)
 {
     struct snapshot *snapshot = &node->checkpoint.snapshot;
 
     records_drop(&node->checkpoint.records);
     if (node->space.snapshot != NULL) {
-        log_debug("checkpoint %" PRIu64 ": %zu of %zu pages changed before "
-                  "they were written",
-                  node->checkpoint.generation, snapshot->n_kept, snapshot->n);
-        node_enter(node);
-        snapshot_end(&node->space);
-        node_leave(node);
+        end_snapshot(node);
     }
     if (paging_is_on(&node->paging)) {
         spare_memory_release(&snapshot->aside); // a budget counts it

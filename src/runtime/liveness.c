@@ -43,7 +43,9 @@
 static void begin(struct node *node, int is_first)
 {
     (void)is_first;
-    if (node->has_detector) {
+    if (!roster_has(&node->port.roster, node->self)) {
+        node->has_detector = 0; // it leaves: nobody gives it signs any more
+    } else if (node->has_detector) {
         detector_follow(&node->detector);
     } else if (node->members.is_spread) {
         node->has_detector = 1;

@@ -341,6 +341,9 @@ static int tick(struct node *node)
                     node->self);
         membership_leave(members->machine);
     }
+    if (node_is_frozen(node)) {
+        members->gone_ns = clock_now_ns(); // it is still giving its pages
+    }
     if (members->gone != NODE_NONE &&
         clock_now_ns() - members->gone_ns > FORGET_NS) {
         node->transport->remove_peer(node->net, members->gone);
