@@ -8,7 +8,8 @@
 //
 // Of pages a snapshot is taken, and a kernel thread writes that to the disk while the program
 // goes on (mem/snapshot.c, checkpoint_files.c, checkpoint_part.c). Where what changes meanwhile has
-// no room, neither in memory nor on a disk, the clerk writes them itself, and threads are held until then.
+// no room, neither in memory nor on a disk, the clerk writes them itself, and threads are held
+// until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
 //
@@ -288,46 +289,64 @@ static double milliseconds_since(uint64_t ns)
     return (double)(clock_now_ns() - ns) * 1e-6;
 }
 
+// @return NULL, or why nothing can be written
+static const char *open_part(struct node *node, const struct taking *taking)
+{
+    const char *why = node->self == 0 ? open_generation(node) : NULL;
+
+    return why == NULL
+               ? buddies_why_too_much(node, taking->n_pages * TM_PAGE_SIZE)
+               : why;
+}
+
+static void tell_times(const struct node *node, const struct taking *taking,
+                       int is_snapshot, uint64_t began_ns, uint64_t gathered_ns)
+{
+    log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms, after %.1f ms "
+              "to find what there is",
+              node->checkpoint.generation, taking->n_pages,
+              is_snapshot ? "protected" : "written at once",
+              milliseconds_since(gathered_ns),
+              milliseconds_since(began_ns) - milliseconds_since(gathered_ns));
+}
+
+// What was written while threads were held.
+static void end_part(struct node *node, struct part_writer *writer,
+                     const char *why)
+{
+    files_drop(node);
+    if (why == NULL) {
+        part_end(writer);
+    } else {
+        part_tell_failed(node, why);
+    }
+}
+
 // Threads are held until it has told that it has taken everything.
 static void write_part(struct node *node)
 {
     const uint64_t began_ns = clock_now_ns();
     struct taking taking = {.records = &node->checkpoint.records};
     struct part_writer writer;
-    const char *why = NULL;
     uint64_t gathered_ns;
+    const char *why;
     int is_snapshot;
 
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
     gathered_ns = clock_now_ns();
-    if (node->self == 0) {
-        why = open_generation(node);
-    }
-    if (why == NULL) {
-        why = buddies_why_too_much(node, taking.n_pages * TM_PAGE_SIZE);
-    }
+    why = open_part(node, &taking);
     is_snapshot = why == NULL && take_snapshot(node, &taking);
     if (!is_snapshot) {
         why = why == NULL ? write_at_once(node, &taking, &writer) : why;
         free(taking.pages);
     }
-    log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms, after %.1f ms "
-              "to find what there is",
-              node->checkpoint.generation, taking.n_pages,
-              is_snapshot ? "protected" : "written at once",
-              milliseconds_since(gathered_ns),
-              milliseconds_since(began_ns) - milliseconds_since(gathered_ns));
+    tell_times(node, &taking, is_snapshot, began_ns, gathered_ns);
     tell_taken(node, &taking);
     if (is_snapshot) {
         files_write(node);
-        return;
-    }
-    files_drop(node);
-    if (why == NULL) {
-        part_end(&writer);
     } else {
-        part_tell_failed(node, why);
+        end_part(node, &writer, why);
     }
 }
 

@@ -117,6 +117,17 @@ class Tests(test_runs.Tests):
             for hosts in (("-n", 1), ("-H", "n1,n2")):
                 self.change_much(bed, *hosts)
 
+    def who_gives_for_long_is_not_forgotten(self):
+        """What it owns takes five seconds, and others would forget it after two."""
+        with lab.lab(n_hosts=2, rate_mbit=20) as bed:
+            run = self.run(bed, "-H", "n1,n2", self.until(),
+                           str(self.stop_file(bed)), "2", "1500000",
+                           TEAMSTER_POLICY="none", **self.variables(bed))
+            self.wait_for_begin(run, bed)
+            self.expect_answer(run, self.ask(bed, "remove", 1), 0,
+                               "node 1 has left")
+            self.expect_right(run, bed)
+
     def sor_is_the_same(self):
         with lab.lab(n_hosts=3) as bed:
             run = self.run(bed, "-H", "n1,n2", self.app("sor"), *SOR,
