@@ -111,6 +111,7 @@ static void read_all(struct space *space, int value_at_zero)
 
 static void check_source(const struct fault_source *source)
 {
+    static const char other[TM_PAGE_SIZE] = "of another node";
     page_no pages[N_SEEN];
 
     open_seen(source, pages);
@@ -127,6 +128,8 @@ static void check_source(const struct fault_source *source)
     space_set_access(&seen, FIRST + 21, 1, ACCESS_NONE);
     space_discard(&seen, FIRST + 21, 1);
     assert_int_equal(snapshot.n_kept, SNAPSHOT_RUN + 2);
+    space_fill(&seen, FIRST + 22, 1, other); // a copy that comes anew
+    assert_int_equal(snapshot.n_kept, SNAPSHOT_RUN + 3);
     read_all(&seen, 0);
     n_traps = 0;
     *at(FIRST + 39) = 97; // it has been read
@@ -295,6 +298,46 @@ static void test_a_block_that_is_out_is_kept_if_it_is_small(void **state)
     (void)state;
     assert_int_equal(free_block_that_is_out(200), 200);
     assert_int_equal(free_block_that_is_out(1000), 0);
+}
+
+// ---- pages that have come ahead
+
+static page_no come_ahead(struct test *test)
+{
+    struct wait wait = {.is_woken = 0};
+    page_no page = 0;
+
+    make_many(test, 0, 2 * BUDGET);
+    pager_set_budget(test->pager, 8 * BUDGET);
+    for (unsigned i = 0; i < 8; i++) { // in order, so it is expected to go on
+        (void)ask(test, find(test, IO_NONE, 0), 0, &wait);
+        pager_poll(test->pager);
+    }
+    while (page < 2 * BUDGET && !test->space.pages[page].ahead) {
+        page++;
+    }
+    assert_true(page < 2 * BUDGET);
+    return page;
+}
+
+// As the pager sees it nobody has asked for it, but it was mapped with its neighbours.
+static void test_a_page_that_came_ahead_and_is_mapped(void **state)
+{
+    struct test test;
+    page_no page;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    page = come_ahead(&test);
+    space_set_access(&test.space, page, 1, ACCESS_READ);
+    space_set_access(&test.space, page, 1, ACCESS_WRITE);
+    test.space.pages[page].swap_slot = 0; // nor is it in the swap file
+    begin(&test.space, &page, 1, 1);
+    assert_true(view_of(&test.space, page) <= ACCESS_READ); // N2
+    snapshot_end(&test.space);
+    swap_file_close(test.swap);
+    pager_free(test.pager);
+    space_close(&test.space);
 }
 
 // ---- random steps
@@ -484,7 +527,7 @@ static void test_random_steps(void **state)
 {
     (void)state;
     seed_random();
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 20; i++) {
         run_random();
     }
 }
@@ -499,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_the_rest_goes_to_the_file),
         cmocka_unit_test(test_a_block_that_is_out_is_kept_if_it_is_small),
         cmocka_unit_test(test_pages_that_share_a_frame),
+        cmocka_unit_test(test_a_page_that_came_ahead_and_is_mapped),
         cmocka_unit_test(test_random_steps),
     };
 
