@@ -329,9 +329,9 @@ static void test_a_page_that_came_ahead_and_is_mapped(void **state)
     (void)state;
     open_test(&test, BUDGET, 0);
     page = come_ahead(&test);
-    space_set_access(&test.space, page, 1, ACCESS_READ);
-    space_set_access(&test.space, page, 1, ACCESS_WRITE);
     test.space.pages[page].swap_slot = 0; // nor is it in the swap file
+    space_set_access(&test.space, page, 1, ACCESS_WRITE);
+    assert_int_equal(view_of(&test.space, page), ACCESS_WRITE);
     begin(&test.space, &page, 1, 1);
     assert_true(view_of(&test.space, page) <= ACCESS_READ); // N2
     snapshot_end(&test.space);
