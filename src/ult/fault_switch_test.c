@@ -27,6 +27,7 @@
 #include "os/trap.h"
 #include "ult/sanitize.h"
 #include "ult/ult.h"
+#include "ult/ult_priv.h"
 
 enum {
     PAGE = 4096,
@@ -166,6 +167,25 @@ static int teardown(void **state)
     return 0;
 }
 
+// A signal that came now would be handled on a stack that another worker's thread may be on.
+static int look_for_stack_of_a_thread(void *owner, unsigned worker)
+{
+    stack_t now;
+
+    (void)owner;
+    (void)worker;
+    if (sigaltstack(NULL, &now) != 0) {
+        abort();
+    }
+    for (unsigned slot = 0; slot <= N_THREADS; slot++) {
+        if (test.source->signal == SIGSEGV &&
+            now.ss_sp == stack_slot_alternate_low(test.ults, slot)) {
+            abort();
+        }
+    }
+    return 0;
+}
+
 static void start(unsigned n_workers)
 {
     struct ult_config config = {
@@ -173,6 +193,7 @@ static void start(unsigned n_workers)
         .stack_size = STACK_SIZE,
         .n_slots = N_THREADS + 1,
         .has_alternate_stacks = test.source->signal == SIGSEGV,
+        .idle = look_for_stack_of_a_thread,
     };
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 

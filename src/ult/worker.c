@@ -245,6 +245,15 @@ static void arm_alternate_stack(const struct worker *worker,
     }
 }
 
+// A signal that comes while the worker runs no thread is handled on the worker's own stack: on
+// that of the thread that it has run another worker may be by then.
+static void disarm(const struct worker *worker)
+{
+    if (worker->system->config.has_alternate_stacks) {
+        trap_use_stack(NULL, 0);
+    }
+}
+
 static void left(struct worker *worker, void *context)
 {
     struct ult *thread = worker->current;
@@ -252,6 +261,7 @@ static void left(struct worker *worker, void *context)
     if (duty_is_on(&worker->duty)) {
         duty_end(&worker->duty);
     }
+    disarm(worker);
     thread->context = context;
     worker->current = NULL;
     settle(worker, thread);
