@@ -338,7 +338,7 @@ class Checkpoints:
                               ("early", "main() has called tm_mutex_lock()"),
                               ("on", "main() has called tm_thread_join()"),
                               ("bound", "bound to locks")):
-            program = self.program("resumed", "-t", 3, "-i", 20, mistake)
+            program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000, mistake)
             right = self.result(self.expect(1, program))
             output = self.expect(2, program,
                                  f"--checkpoint={self.folder},every=2")
@@ -346,7 +346,7 @@ class Checkpoints:
                 raise jobs.Failure(f"{mistake}: no {text!r}\n{output}")
 
     def no_checkpoint_has_what_stays_with_writers(self):
-        program = self.program("resumed", "-t", 3, "-i", 20)
+        program = self.program("resumed", "-t", 3, "-i", 40, "-p", 1000)
         output = self.expect(2, program, "--protocol=homeless",
                              f"--checkpoint={self.folder},every=2")
         if (output.count("stays where it was written") != 1 or
