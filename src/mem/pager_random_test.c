@@ -142,14 +142,7 @@ static void run_random(void)
     }
     test.out_result = 0;
     pager_poll(test.pager);
-    for (page_no i = 0; i < N_USED; i++) {
-        if (model.exists[i]) {
-            assert_bytes(&test, i, model.value[i]);
-            release_page(&test, i);
-        }
-    }
-    assert_int_equal(test.pager->stats.resident, 0);
-    check(&test);
+    release_all(&test, model.exists, model.value, N_USED);
     close_test(&test);
 }
 

@@ -213,6 +213,20 @@ static inline void release_page(struct test *test, page_no page)
     space_discard(&test->space, page, 1);
 }
 
+// What a model says to exist is there, and then nothing is. @param values  [n] of each page
+static inline void release_all(struct test *test, const uint8_t *exists,
+                               const uint8_t *values, page_no n)
+{
+    for (page_no i = 0; i < n; i++) {
+        if (exists[i]) {
+            assert_bytes(test, i, values[i]);
+            release_page(test, i);
+        }
+    }
+    assert_int_equal(test->pager->stats.resident, 0);
+    check(test);
+}
+
 static inline enum pager_answer ask(struct test *test, page_no page,
                                     int is_write, struct wait *wait)
 {

@@ -29,6 +29,7 @@
 #include "base/checksum.h"
 #include "base/ensure.h"
 #include "mem/pager.h"
+#include "os/descriptor.h"
 
 // So many pages of a block that is freed are brought back from the disk to be kept.
 #define OUT_MAX 256u
@@ -141,8 +142,9 @@ tm_status snapshot_begin(struct space *space, struct snapshot *snapshot,
                          struct snapshot_page *pages, size_t n, size_t n_room,
                          int fd)
 {
-    ensure(space->snapshot == NULL && (fd >= 0 || n_room >= n));
-    if (spare_memory_take(&snapshot->aside, (n + 1) * TM_PAGE_SIZE) == NULL) {
+    ensure(space->snapshot == NULL && (fd >= 0 || n_room >= n || n_room == 0));
+    if (n_room > 0 &&
+        spare_memory_take(&snapshot->aside, (n + 1) * TM_PAGE_SIZE) == NULL) {
         return TM_ENOMEM;
     }
     snapshot->pages = pages;
@@ -172,9 +174,7 @@ void snapshot_end(struct space *space)
     space->snapshot = NULL;
     map_again(space, snapshot, 0, snapshot->n);
     free(snapshot->pages);
-    if (snapshot->fd >= 0) {
-        close(snapshot->fd);
-    }
+    descriptor_close(snapshot->fd);
     *snapshot = (struct snapshot){.aside = snapshot->aside, .fd = -1};
 }
 
@@ -205,6 +205,7 @@ static void keep_in_file(struct snapshot *snapshot, size_t i, const char *bytes)
 {
     const size_t size = snapshot->pages[i].part.size;
 
+    ensure(snapshot->fd >= 0); // else nobody changes a page
     if (pwrite(snapshot->fd, bytes, size, (off_t)(i * TM_PAGE_SIZE)) !=
         (ssize_t)size) {
         snapshot->why = "pages that changed meanwhile had no room on the disk "
@@ -274,30 +275,23 @@ static int is_in_run(const struct snapshot *snapshot, size_t i, page_no page)
 void snapshot_keep_run(struct space *space, page_no page)
 {
     struct snapshot *snapshot = space->snapshot;
-    size_t i = find(snapshot, page);
+    size_t first = find(snapshot, page);
+    size_t end;
 
-    keep(space, snapshot, i);
-    while (i > 0 && is_in_run(snapshot, i - 1, page)) {
-        i--;
+    keep(space, snapshot, first);
+    while (first > 0 && is_in_run(snapshot, first - 1, page)) {
+        first--;
     }
-    while (is_in_run(snapshot, i, page)) {
-        const page_no first = snapshot->pages[i].page;
-        page_no run = 0;
+    end = snapshot_run_end(snapshot, first);
+    for (size_t i = first; i < end; i++) {
+        const page_no beside = snapshot->pages[i].page;
 
-        while (is_in_run(snapshot, i, page) &&
-               snapshot->pages[i].page == first + run &&
-               record_of(space, first + run)->in_snapshot &&
-               may_be_written(space, first + run)) {
+        if (record_of(space, beside)->in_snapshot &&
+            may_be_written(space, beside)) {
             keep(space, snapshot, i);
-            run++;
-            i++;
-        }
-        if (run > 0) {
-            space_restore(space, first, run);
-        } else {
-            i++;
         }
     }
+    map_again(space, snapshot, first, end);
 }
 
 // ---- reading

@@ -41,9 +41,10 @@ struct snapshot {
  *
  * @param pages   [n] in rising order, each once; from malloc(), the snapshot's from now on
  * @param n_room  pages that may be kept in memory
- * @param fd      for those behind them, the snapshot's from now on; -1 only if n_room >= n
+ * @param fd      for those behind them, the snapshot's from now on; -1 only if n_room >= n, or
+ *                is 0: then nobody changes a page until it has ended
  * @return TM_OK
- * @return TM_ENOMEM  there is none; pages and fd are the caller's still
+ * @return TM_ENOMEM  there is none; pages and fd are the caller's still. Not if n_room is 0
  */
 TM_CHECKED tm_status snapshot_begin(struct space *space,
                                     struct snapshot *snapshot,

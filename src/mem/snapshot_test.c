@@ -513,13 +513,7 @@ static void run_random(void)
         note_dropped(&test, &model);
     }
     spare_memory_release(&snapshot.aside);
-    for (page_no i = 0; i < N_USED; i++) {
-        if (model.exists[i]) {
-            assert_bytes(&test, i, model.value[i]);
-            release_page(&test, i);
-        }
-    }
-    check(&test);
+    release_all(&test, model.exists, model.value, N_USED);
     close_test(&test);
 }
 

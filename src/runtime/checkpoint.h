@@ -200,6 +200,13 @@ void told_saved(struct node *node, const struct checkpoint_sum *sum,
 /** Write records and the snapshot to this node's file, and say so; they are gone then. Not under
  * the node lock: may wait for the disk if there is no other way. */
 void files_write(struct node *node);
+/** What files_write() does, in two parts: threads may be held during the first. Records and
+ * snapshot are gone then, whatever came of it.
+ * @return NULL, or why nothing can be written */
+const char *files_fill(struct node *node, struct part_writer *writer);
+/** The disk has it, or it came to nothing. @param why  what files_fill() said, or why nothing
+ * was filled */
+void files_end(struct node *node, struct part_writer *writer, const char *why);
 /** On the root: all have written; make it a checkpoint, or remove it if `why` says why it is
  * none. Under the node lock. @return TM_OK, what kthread_start() says */
 tm_status files_confirm(struct node *node);

@@ -3,12 +3,11 @@
 // The clerk: a thread of the node's own that takes its part of a checkpoint, or reads it
 // (checkpoint_load.c). It runs as threads of the program do, in a slot behind theirs, but the
 // root's list does not have it and it never moves. So it has pages as the program has them: it
-// reads those that the node owns, and writes those of a checkpoint, whatever protocol and pager
-// have to do for that.
+// writes those of a checkpoint that it reads, whatever protocol and pager have to do for that.
 //
 // Of pages a snapshot is taken, and a kernel thread writes that to the disk while the program
 // goes on (mem/snapshot.c, checkpoint_files.c, checkpoint_part.c). Where what changes meanwhile has
-// no room, neither in memory nor on a disk, the clerk writes them itself, and threads are held
+// no room, neither in memory nor on a disk, the clerk writes it itself, and threads are held
 // until then.
 //
 // A file has messages (net/messages.def), as they would go to another node:
@@ -20,14 +19,15 @@
 //   pages_saved, pages_kept ...          pages, at the end; those of zeros are left out. The
 //                                        latter say which older file has them (checkpoint_part.c)
 //
-// W1 All but pages is gathered under the node lock, at once; of pages a snapshot is taken, or they
-//    are read, after that, and nobody writes them: C1 of checkpoint.c.
+// W1 All but pages is gathered under the node lock, at once; of pages a snapshot is taken after
+//    that, and nobody writes them until then: C1 of checkpoint.c.
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "base/vector.h"
 #include "observe/swap_cost.h"
+#include "os/descriptor.h"
 #include "os/memory_watch.h"
 #include "os/unnamed_file.h"
 #include "pages/causality.h"
@@ -41,7 +41,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /** mprotect() cuts a mapping in three wherever a run of 16 pages is written; a process may have
  * 65530, if nobody has changed that. */
@@ -126,6 +125,7 @@ struct taking {
     size_t pages_room;
     struct page_count owned;
     struct page_count known;
+    int is_held; ///< threads are, until all is written
 };
 
 static void list_pages(struct node *node, struct taking *taking)
@@ -153,33 +153,6 @@ static void gather(struct node *node, struct taking *taking)
     keep_threads(node, &port);
     list_pages(node, taking);
     node_leave(node);
-}
-
-// The pager may take a page away between two looks at it.
-static void write_page(struct part_writer *writer,
-                       const struct snapshot_page *saved)
-{
-    const char *from = space_address(&writer->node->space, saved->page);
-    char bytes[TM_PAGE_SIZE];
-
-    memcpy(bytes, from + saved->part.offset, saved->part.size);
-    part_add_page(writer, saved, bytes);
-}
-
-// All but its end. @return NULL, or why it cannot be begun
-static const char *write_at_once(struct node *node, const struct taking *taking,
-                                 struct part_writer *writer)
-{
-    const char *why = part_begin(writer, node);
-
-    if (why != NULL) {
-        return why;
-    }
-    part_add_records(writer, taking->records);
-    for (size_t i = 0; i < taking->n_pages; i++) {
-        write_page(writer, &taking->pages[i]);
-    }
-    return NULL;
 }
 
 // Half of what this node may still have is for pages that change, at most.
@@ -213,36 +186,51 @@ static int open_overflow(struct node *node)
     int fd = unnamed_file_open(swap_folder(node->options.swap_dir));
 
     if (fd >= 0 && unnamed_file_is_in_memory(fd)) {
-        close(fd);
-        fd = -1;
+        descriptor_drop(&fd);
     }
     return fd;
 }
 
-// @return 1; 0: there is no room for it, or file
-static int take_snapshot(struct node *node, struct taking *taking)
+// May threads go on, though they may change all pages before these are written?
+// @param[out] fd  of a file for what has no room in memory; -1: all has
+static int may_go_on(struct node *node, const struct taking *taking,
+                     uint64_t room, int *fd)
 {
-    const uint64_t room = room_for_copies(node);
-    tm_status status;
-    int fd = -1;
-
+    *fd = -1;
     if (!node->fault_source->brings_in && taking->n_pages > MPROTECT_MAX) {
         return 0;
     }
     if (room < taking->n_pages) {
-        fd = open_overflow(node);
+        *fd = open_overflow(node);
     }
-    if (room < taking->n_pages && fd < 0) {
-        return 0;
-    }
+    return room >= taking->n_pages || *fd >= 0;
+}
+
+// @return TM_OK, TM_ENOMEM
+static tm_status begin_snapshot(struct node *node, const struct taking *taking,
+                                uint64_t room, int fd)
+{
+    tm_status status;
+
     node_enter(node);
     status = snapshot_begin(&node->space, &node->checkpoint.snapshot,
                             taking->pages, taking->n_pages, room, fd);
     node_leave(node);
-    if (status != TM_OK && fd >= 0) {
-        close(fd);
+    return status;
+}
+
+// Where threads are held until all is written nothing changes, so nothing needs room.
+static void take_snapshot(struct node *node, struct taking *taking)
+{
+    const uint64_t room = room_for_copies(node);
+    int fd;
+
+    taking->is_held = !may_go_on(node, taking, room, &fd) ||
+                      begin_snapshot(node, taking, room, fd) != TM_OK;
+    if (taking->is_held) {
+        descriptor_drop(&fd);
+        ensure(begin_snapshot(node, taking, 0, -1) == TM_OK);
     }
-    return status == TM_OK;
 }
 
 static void tell_taken(struct node *node, const struct taking *taking)
@@ -290,36 +278,31 @@ static double milliseconds_since(uint64_t ns)
 }
 
 // @return NULL, or why nothing can be written
-static const char *open_part(struct node *node, const struct taking *taking)
+static const char *open_part(struct node *node, struct taking *taking)
 {
     const char *why = node->self == 0 ? open_generation(node) : NULL;
 
-    return why == NULL
-               ? buddies_why_too_much(node, taking->n_pages * TM_PAGE_SIZE)
-               : why;
+    if (why == NULL) {
+        why = buddies_why_too_much(node, taking->n_pages * TM_PAGE_SIZE);
+    }
+    if (why == NULL) {
+        take_snapshot(node, taking);
+    } else {
+        free(taking->pages); // else the snapshot's
+        files_drop(node);
+    }
+    return why;
 }
 
 static void tell_times(const struct node *node, const struct taking *taking,
-                       int is_snapshot, uint64_t began_ns, uint64_t gathered_ns)
+                       uint64_t began_ns, uint64_t gathered_ns)
 {
     log_debug("checkpoint %" PRIu64 ": %zu pages %s in %.1f ms, after %.1f ms "
               "to find what there is",
               node->checkpoint.generation, taking->n_pages,
-              is_snapshot ? "protected" : "written at once",
+              taking->is_held ? "written at once" : "protected",
               milliseconds_since(gathered_ns),
               milliseconds_since(began_ns) - milliseconds_since(gathered_ns));
-}
-
-// What was written while threads were held.
-static void end_part(struct node *node, struct part_writer *writer,
-                     const char *why)
-{
-    files_drop(node);
-    if (why == NULL) {
-        part_end(writer);
-    } else {
-        part_tell_failed(node, why);
-    }
 }
 
 // Threads are held until it has told that it has taken everything.
@@ -330,23 +313,20 @@ static void write_part(struct node *node)
     struct part_writer writer;
     uint64_t gathered_ns;
     const char *why;
-    int is_snapshot;
 
     cut_marks_write(node, node->checkpoint.generation);
     gather(node, &taking);
     gathered_ns = clock_now_ns();
     why = open_part(node, &taking);
-    is_snapshot = why == NULL && take_snapshot(node, &taking);
-    if (!is_snapshot) {
-        why = why == NULL ? write_at_once(node, &taking, &writer) : why;
-        free(taking.pages);
+    if (why == NULL && taking.is_held) {
+        why = files_fill(node, &writer);
     }
-    tell_times(node, &taking, is_snapshot, began_ns, gathered_ns);
+    tell_times(node, &taking, began_ns, gathered_ns);
     tell_taken(node, &taking);
-    if (is_snapshot) {
+    if (why == NULL && !taking.is_held) {
         files_write(node);
     } else {
-        end_part(node, &writer, why);
+        files_end(node, &writer, why);
     }
 }
 

@@ -67,24 +67,6 @@ static void add_pages(struct node *node, struct part_writer *writer)
     free(bytes);
 }
 
-static void write_file(struct node *node)
-{
-    struct part_writer writer;
-    const char *why;
-
-    planned_faults_delay_file(&node->planned_faults);
-    why = part_begin(&writer, node);
-    if (why != NULL) {
-        files_drop(node);
-        part_tell_failed(node, why);
-        return;
-    }
-    part_add_records(&writer, &node->checkpoint.records);
-    add_pages(node, &writer);
-    files_drop(node);
-    part_end(&writer);
-}
-
 static void end_snapshot(struct node *node)
 {
     struct snapshot was;
@@ -112,6 +94,37 @@ void files_drop(struct node *node)
     } else {
         spare_memory_lend(&snapshot->aside);
     }
+}
+
+const char *files_fill(struct node *node, struct part_writer *writer)
+{
+    const char *why = part_begin(writer, node);
+
+    if (why == NULL) {
+        part_add_records(writer, &node->checkpoint.records);
+        add_pages(node, writer);
+    }
+    files_drop(node);
+    return why;
+}
+
+void files_end(struct node *node, struct part_writer *writer, const char *why)
+{
+    if (why == NULL) {
+        part_end(writer);
+    } else {
+        part_tell_failed(node, why);
+    }
+}
+
+static void write_file(struct node *node)
+{
+    struct part_writer writer;
+    const char *why;
+
+    planned_faults_delay_file(&node->planned_faults);
+    why = files_fill(node, &writer);
+    files_end(node, &writer, why);
 }
 
 // ---- the manifest

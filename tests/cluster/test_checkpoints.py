@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shutil
+import shutil
 import signal
 import subprocess
 import sys
@@ -384,6 +385,23 @@ class Checkpoints:
             pass
         self.refused(OUTPUT, "Not a directory", 2, program,
                      f"--checkpoint={path}/in")
+
+    def a_folder_that_goes_is_no_harm(self):
+        """Whether threads are held while it is written to, or not."""
+        program = self.program("resumed", "-t", 3, "-i", 100, "-p", 3000)
+        right = self.result(self.expect(1, program))
+        for words in ((), ("--memory=144K", "--swap-dir=/dev/shm")):
+            job = self.start(2, program, *words,
+                             f"--checkpoint={self.folder},every=5")
+            jobs.wait_until(self.generations)
+            os.rename(self.folder, self.folder + ".gone")
+            with open(self.folder, "w", encoding="ascii"):
+                output = job.expect_success()
+            if (self.result(output) != right or
+                    output.count("cannot write to") != 1):
+                raise jobs.Failure(f"{words}\n{output}")
+            os.remove(self.folder)
+            shutil.rmtree(self.folder + ".gone")
 
     def a_folder_is_of_one_run_and_of_one_user(self):
         """While a run writes there no other does; nobody else can read it. What a killed run
