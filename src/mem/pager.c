@@ -312,28 +312,43 @@ static unsigned room_ahead(const struct pager *pager, unsigned n_wanted)
     return (unsigned)smaller(room, SWAP_TRANSFER_MAX - n_wanted);
 }
 
+// How many uses to look ahead.
+static uint32_t horizon(const struct pager *pager)
+{
+    enum { LEAST = 4 * SWAP_TRANSFER_MAX, MOST = 16 * SWAP_TRANSFER_MAX };
+
+    return (uint32_t)within(pager->budget / 32, LEAST, MOST);
+}
+
 // What a worker will use next and is not here.
 static unsigned next_pages(struct pager *pager, unsigned worker, page_no *pages,
                            unsigned most)
 {
-    enum { HORIZON = 4 * SWAP_TRANSFER_MAX };
-
-    return most == 0
-               ? 0
-               : replace_ahead(pager->replace, worker, HORIZON, pages, most);
+    return most == 0 ? 0
+                     : replace_ahead(pager->replace, worker, horizon(pager),
+                                     pages, most);
 }
 
-// Pages that are out, of those that follow one in memory: for want of an order.
-static unsigned neighbours(const struct pager *pager, page_no page,
-                           page_no *pages, unsigned most)
+// Pages that are out, of those that follow one in memory: for want of an order. More of them
+// where a worker asks for what is behind those that it got the last time.
+static unsigned neighbours(struct pager *pager, unsigned worker, page_no page,
+                           page_no *pages, unsigned room)
 {
+    enum { LEAST = 16 };
+    struct pager_stretch *last = &pager->stretches[worker];
+    unsigned most;
     unsigned n = 0;
 
+    last->most = page == last->end && last->most > 0
+                     ? (unsigned)smaller(2 * last->most, SWAP_TRANSFER_MAX)
+                     : LEAST;
+    most = room < last->most ? room : last->most;
     while (n < most && page + 1 + n < pager->space->n_pages &&
            is_frame_out(pager, page + 1 + n)) {
         pages[n] = page + 1 + n;
         n++;
     }
+    last->end = page + 1 + n;
     return n;
 }
 
@@ -364,16 +379,28 @@ static void bring(struct pager *pager, page_no wanted, const page_no *next,
     }
 }
 
-// A page that is out is needed now; what a worker will need comes with it.
+// Is it worth a transfer to read so many of what a worker will need? Else it is if there is hurry.
+static int are_enough(struct pager *pager, unsigned worker, unsigned n)
+{
+    const uint64_t most = most_ahead(pager);
+    page_no first;
+
+    return n >= most * 3 / 16 ||
+           (n > 0 && pager->n_ahead <= most / 4 &&
+            replace_ahead(pager->replace, worker, horizon(pager) / 4, &first,
+                          1) > 0);
+}
+
+// A page that is out is needed now; what a worker will need comes with it. If that is here or
+// on its way, this one was not expected, and its neighbours may not be either.
 static void read_with_next(struct pager *pager, page_no wanted, unsigned worker)
 {
-    enum { NEAR = 16 };
     const unsigned room = room_ahead(pager, 1);
     page_no next[SWAP_TRANSFER_MAX];
     unsigned n = next_pages(pager, worker, next, room);
 
-    if (n == 0) {
-        n = neighbours(pager, wanted, next, room < NEAR ? room : NEAR);
+    if (n == 0 || !are_enough(pager, worker, n)) {
+        n = neighbours(pager, worker, wanted, next, room);
     }
     bring(pager, wanted, next, n);
 }
@@ -390,7 +417,7 @@ static void read_ahead(struct pager *pager, unsigned worker)
         return;
     }
     n = next_pages(pager, worker, next, room_ahead(pager, 0));
-    if (n >= most / 8 || pager->n_ahead <= most / 4) {
+    if (are_enough(pager, worker, n)) {
         bring(pager, NO_PAGE, next, n);
     }
 }

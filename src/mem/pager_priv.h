@@ -23,6 +23,12 @@ struct transfer {
     struct waiter *waiters;           ///< threads that wait for one of them
 };
 
+/** Pages that were read for a worker since they follow one that it wanted. */
+struct pager_stretch {
+    page_no end;   ///< the page behind them
+    unsigned most; ///< that come the next time
+};
+
 struct pager {
     struct space *space;
     struct swap_file *swap;
@@ -39,6 +45,7 @@ struct pager {
     int is_disk_bad;   ///< it has failed
     int has_ended;     ///< a transfer, since host.transfers_ended()
     uint32_t last_thread[PAGER_WORKERS];
+    struct pager_stretch stretches[PAGER_WORKERS];
     struct transfer *in_flight;
     struct transfer *unused;
     uint64_t

@@ -503,6 +503,67 @@ static void test_neighbours_come_ahead(void **state)
     close_test(&test);
 }
 
+// @return how many come with a page that is asked for
+static uint64_t n_with(struct test *test, page_no page)
+{
+    struct wait wait = {.is_woken = 0};
+    const uint64_t before = test->pager->n_ahead;
+
+    assert_int_equal(ask(test, page, 0, &wait), PAGER_WAIT);
+    pager_poll(test->pager);
+    return test->pager->n_ahead - before;
+}
+
+static void test_more_neighbours_come_the_farther_one_goes(void **state)
+{
+    enum { LARGE = 1600 };
+    struct test test;
+
+    (void)state;
+    open_test(&test, LARGE, 0);
+    put_out(&test, 0, 600);
+    pager_set_budget(test.pager, LARGE);
+    assert_int_equal(n_with(&test, 0), 16);
+    assert_int_equal(touch(&test, 1, 0), 0); // and those behind it
+    assert_int_equal(n_with(&test, 17), 32);
+    assert_int_equal(touch(&test, 18, 0), 0);
+    assert_int_equal(n_with(&test, 50), SWAP_TRANSFER_MAX - 1);
+    assert_int_equal(touch(&test, 51, 0), 0);
+    assert_int_equal(n_with(&test, 500), 16);
+    check(&test);
+    close_test(&test);
+}
+
+// Few pages, not needed soon, wait for others to go in one transfer with them.
+static void test_few_come_ahead_when_they_are_needed_soon(void **state)
+{
+    enum { LARGE = 1600, N = 300, FIRST = 100, N_OUT = 5 };
+    static const uint32_t threads[] = {0};
+    page_no order[N];
+    struct test test;
+
+    (void)state;
+    open_test(&test, LARGE, 0);
+    make_many(&test, 0, N);
+    set_fates(&test, FATE_STAY);
+    for (page_no i = 0; i < N; i++) {
+        order[i] = i;
+        test.fates[i] = i >= FIRST && i < FIRST + N_OUT ? FATE_SWAP : FATE_STAY;
+    }
+    pager_set_budget(test.pager, 1);
+    pager_settle(test.pager);
+    pager_poll(test.pager);
+    pager_set_budget(test.pager, LARGE);
+    assert_true(pager_is_out(test.pager, FIRST));
+    replace_learn(pager_replace(test.pager), 0, order, N);
+    replace_order(pager_replace(test.pager), 0, threads, 1);
+    assert_int_equal(touch(&test, 1, 0), 0);
+    assert_int_equal(test.pager->n_ahead, 0);
+    assert_int_equal(touch(&test, FIRST - 20, 0), 0);
+    assert_int_equal(test.pager->n_ahead, N_OUT);
+    close_test(&test);
+}
+
 static void test_what_is_learned_comes_ahead(void **state)
 {
     static const page_no order[] = {1, 9, 5, 200, 3};
@@ -845,6 +906,8 @@ int main(void)
         cmocka_unit_test(test_threads_wait_for_room_in_order),
         cmocka_unit_test(test_a_thread_is_let_in_if_nothing_is_under_way),
         cmocka_unit_test(test_neighbours_come_ahead),
+        cmocka_unit_test(test_more_neighbours_come_the_farther_one_goes),
+        cmocka_unit_test(test_few_come_ahead_when_they_are_needed_soon),
         cmocka_unit_test(test_what_is_learned_comes_ahead),
         cmocka_unit_test(test_a_page_that_is_awaited_stays),
         cmocka_unit_test(test_room_is_for_who_was_let_in),

@@ -379,6 +379,34 @@ static struct replace *some_threads(uint32_t n, uint32_t each)
     return replace;
 }
 
+static void strays_of_a_large_memory_go_in_large_groups(void **state)
+{
+    static const struct {
+        page_no n_pages;
+        unsigned group;
+    } cases[] = {{1000, 16}, {4096, 32}, {8191, 32}, {8192, 64}, {100000, 64}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct replace *replace = replace_new(cases[i].n_pages, NULL);
+        page_no victims[64];
+
+        for (page_no page = 0; page < cases[i].n_pages; page++) {
+            replace_add(replace, page);
+        }
+        assert_int_equal(replace_victims(replace, victims, 64, any, NULL), 64);
+        for (unsigned k = 1; k < cases[i].group; k++) {
+            assert_int_equal(victims[k], victims[0] + k);
+        }
+        assert_int_equal(victims[0] % cases[i].group, 0);
+        if (cases[i].group < 64) {
+            assert_int_not_equal(victims[cases[i].group],
+                                 victims[0] + cases[i].group);
+        }
+        replace_free(replace);
+    }
+}
+
 static void what_was_just_passed_goes_first(void **state)
 {
     struct replace *replace = some_threads(4, 1000);
@@ -561,6 +589,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(next_uses_and_victims_agree_with_the_future),
+        cmocka_unit_test(strays_of_a_large_memory_go_in_large_groups),
         cmocka_unit_test(what_was_just_passed_goes_first),
         cmocka_unit_test(a_thread_that_uses_nothing_any_more_needs_nothing),
         cmocka_unit_test(a_thread_that_returns_keeps_its_pages),

@@ -11,8 +11,9 @@
  *     that were taken; none lies between a stream's last and its candidate.
  *
  * Strays are drawn at random, in groups of pages next to each other, which does
- * not harm where there are many groups, and saves the disk seeks. Drawn ones are
- * swapped to the front of the list, so that none is drawn twice.
+ * not harm where there are many groups, and saves the disk seeks: the more there are,
+ * the larger. What goes like that comes back like that, long after an order is known.
+ * Drawn ones are swapped to the front of the list, so that none is drawn twice.
  *
  * Pages touched last are spared until nothing else is left: the thread that
  * faulted on one has perhaps not run since.
@@ -21,8 +22,12 @@
 
 #include "mem/replace_priv.h"
 
-#define SPARED 32u         ///< touches; never more than an eighth of the pages
-#define STRAYS_A_GROUP 16u ///< pages
+#define SPARED 32u ///< touches; never more than an eighth of the pages
+
+// Pages of a group of strays, powers of two.
+#define GROUP_LEAST 16u
+#define GROUP_MOST 64u
+#define GROUPS_LEAST 128u ///< in memory, if they are larger than the smallest
 
 struct stream {
     struct replace_worker *worker;
@@ -79,12 +84,23 @@ static void swap_strays(struct replace *replace, size_t i, size_t j)
     replace_note_find(replace, replace->strays[j])->place = (uint32_t)j;
 }
 
+static unsigned group_size(const struct replace *replace)
+{
+    unsigned size = GROUP_LEAST;
+
+    while (size < GROUP_MOST &&
+           replace->n_resident >= (size_t)2 * size * GROUPS_LEAST) {
+        size *= 2;
+    }
+    return size;
+}
+
 /** Consider the strays of a group that were not drawn yet.
  * @return how many were drawn by now */
 static size_t draw_group(struct replace *replace, struct question *question,
-                         page_no first, size_t n_drawn)
+                         page_no first, unsigned size, size_t n_drawn)
 {
-    for (page_no page = first; page < first + STRAYS_A_GROUP; page++) {
+    for (page_no page = first; page < first + size; page++) {
         const struct page_note *note = replace_note_find(replace, page);
 
         if (note == NULL || !note->is_resident || note->ring != 0 ||
@@ -99,6 +115,7 @@ static size_t draw_group(struct replace *replace, struct question *question,
 
 static void ask_strays(struct replace *replace, struct question *question)
 {
+    const unsigned size = group_size(replace);
     size_t n_drawn = 0;
 
     while (n_drawn < replace->n_strays && !is_full(question)) {
@@ -109,8 +126,8 @@ static void ask_strays(struct replace *replace, struct question *question)
             consider(replace, question, page, replace_note_find(replace, page));
             swap_strays(replace, i, n_drawn++);
         } else {
-            n_drawn = draw_group(replace, question,
-                                 page - page % STRAYS_A_GROUP, n_drawn);
+            n_drawn = draw_group(replace, question, page - page % size, size,
+                                 n_drawn);
         }
     }
 }
