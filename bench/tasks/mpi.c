@@ -41,14 +41,15 @@ static struct {
     int n;
 } left;
 
-static void *get(uint64_t size)
+static void *get(uint64_t size, int is_only_read)
 {
+    (void)is_only_read;
     return calloc(size, 1);
 }
 
 static void *must_get(size_t size)
 {
-    void *got = get(size);
+    void *got = calloc(size, 1);
 
     if (got == NULL) {
         fprintf(stderr, "out of memory\n");

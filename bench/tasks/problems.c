@@ -347,9 +347,10 @@ struct item problem_whole(void)
     return item;
 }
 
-static void *must_get(void *(*get)(uint64_t), uint64_t n, size_t size)
+static void *must_get(void *(*get)(uint64_t, int), uint64_t n, size_t size,
+                      int is_only_read)
 {
-    void *got = get(n * size);
+    void *got = get(n * size, is_only_read);
 
     if (got == NULL) {
         fail("out of memory");
@@ -357,16 +358,17 @@ static void *must_get(void *(*get)(uint64_t), uint64_t n, size_t size)
     return got;
 }
 
-void problem_begin(struct data *data, void *(*get)(uint64_t size))
+void problem_begin(struct data *data,
+                   void *(*get)(uint64_t size, int is_only_read))
 {
     const uint64_t size = (uint64_t)problem.size;
 
     if (problem.open == keys_open) {
-        data->keys = must_get(get, size, sizeof *data->keys);
+        data->keys = must_get(get, size, sizeof *data->keys, 0);
     } else if (problem.open == rows_open) {
-        data->a = must_get(get, size * size, sizeof *data->a);
-        data->b = must_get(get, size * size, sizeof *data->b);
-        data->c = must_get(get, size * size, sizeof *data->c);
+        data->a = must_get(get, size * size, sizeof *data->a, 1);
+        data->b = must_get(get, size * size, sizeof *data->b, 1);
+        data->c = must_get(get, size * size, sizeof *data->c, 0);
     }
     problem.fill(data);
 }

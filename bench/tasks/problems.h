@@ -66,8 +66,10 @@ void problem_choose(int argc, char **argv);
 struct item problem_whole(void);
 
 /** Get memory for what the problem is about, zeros, and fill it.
- *  @param get  returns NULL if there is none: the program ends then */
-void problem_begin(struct data *data, void *(*get)(uint64_t size));
+ *  @param get  memory that is only read when tasks have begun, or other memory; returns NULL
+ *              if there is none: the program ends then */
+void problem_begin(struct data *data,
+                   void *(*get)(uint64_t size, int is_only_read));
 
 /** All is done that was begun at start_s; leaves have come to sum. Print both. */
 void problem_end(const struct data *data, double start_s, uint64_t sum);

@@ -76,9 +76,13 @@ static uint64_t fib_all(void)
     return whole.result;
 }
 
-static void *get(uint64_t size)
+static void *get(uint64_t size, int is_only_read)
 {
-    return tm_alloc(size, NULL);
+    const tm_alloc_attr attr = {
+        .sharing = is_only_read ? TM_READ_ONLY : TM_SHARING_DEFAULT,
+    };
+
+    return tm_alloc(size, &attr);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@
 //
 //   free   looks for a task: of its worker's deques, of other workers'   -> busy
 //          there is none: asks other nodes, once                          -> idle
-//          others of its worker wait for pages: parked until one comes    -> free
+//          another of its worker waits for a page: parked until it comes  -> free
 //   busy   runs a task; then gives way, if others of its worker wait      -> free
 //   idle   parked, in the list                                            -> free
 //
@@ -24,9 +24,10 @@
 // U3 A thread that waits for a group runs meanwhile only tasks that come of it, by however
 //    many steps: another could want a mutex that is held until the group has ended, and
 //    could not give way to the thread below it.
-// U4 While FETCHING_MAX runners of a worker wait for pages, others of it begin no task. What
-//    has begun cannot be given away, so a node would take all that it has upon itself, and
-//    keep it when others have nothing left. Pages come, whatever tasks do: so it ends.
+// U4 While a runner waits for a page, others of its worker begin no task. What has begun
+//    cannot be given away, so a node would take all that it has upon itself, and keep it when
+//    others have nothing left; and tasks that read the same pages would take them from each
+//    other's reading ahead. Pages come, whatever tasks do: so it ends.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -42,7 +43,6 @@
 #include <stdlib.h>
 
 #define LEAST_STACK ((uintptr_t)48 * 1024)
-#define FETCHING_MAX 2u // of a worker: one fetch goes on beside the other
 #define GIVE_WAY_NS (1000 * 1000u)
 
 struct runner {
@@ -52,13 +52,13 @@ struct runner {
     unsigned worker;
     uint64_t since_ns; ///< when it has given way
     _Atomic int is_idle;
-    int is_held;
+    int holds_back; ///< it is in the list of those that do: U4
 };
 
 /** Of a worker: its runners that wait for pages, and those that begin no task meanwhile. */
 struct fetching {
     unsigned n;
-    struct runner *held;
+    struct runner *held_back;
 };
 
 // ---- idle runners
@@ -189,11 +189,11 @@ static void hold_back(struct node *node, struct runner *runner)
 {
     struct fetching *own = &node->tasking.fetching[runner->worker];
 
-    while (own->n >= FETCHING_MAX) {
-        runner->is_held = 1;
-        list_push(own->held, runner);
+    while (own->n > 0) {
+        runner->holds_back = 1;
+        list_push(own->held_back, runner);
         // Ends when a page has come.
-        while (runner->is_held) {
+        while (runner->holds_back) {
             ult_park(1);
         }
     }
@@ -215,8 +215,8 @@ void tasking_fetch_ends(struct node *node, const struct thread *thread)
     }
     own = &node->tasking.fetching[ult_worker(thread->ult)];
     own->n--;
-    list_take_each (runner, own->held) {
-        runner->is_held = 0;
+    list_take_each (runner, own->held_back) {
+        runner->holds_back = 0;
         ult_unpark(runner->thread->ult);
     }
 }

@@ -57,7 +57,7 @@ struct tasking {
 // ---- runners.c
 
 /** The calling thread waits for a page, or has waited: if it is a runner, its worker
- * begins fewer tasks meanwhile. */
+ * begins no task meanwhile. */
 void tasking_fetch_begins(struct node *node, const struct thread *thread);
 void tasking_fetch_ends(struct node *node, const struct thread *thread);
 
