@@ -41,15 +41,15 @@ static struct {
     int n;
 } left;
 
-static void *get(uint64_t size, int is_only_read)
+static void *get(uint64_t size, int is_read)
 {
-    (void)is_only_read;
+    (void)is_read;
     return calloc(size, 1);
 }
 
 static void *must_get(size_t size)
 {
-    void *got = calloc(size, 1);
+    void *got = get(size, 0);
 
     if (got == NULL) {
         fprintf(stderr, "out of memory\n");

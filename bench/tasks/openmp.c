@@ -58,9 +58,9 @@ static void run_all(void)
     }
 }
 
-static void *get(uint64_t size, int is_only_read)
+static void *get(uint64_t size, int is_read)
 {
-    (void)is_only_read;
+    (void)is_read;
     return calloc(size, 1);
 }
 

@@ -293,11 +293,12 @@ static uint64_t read_nothing(const struct data *data)
 }
 
 static const struct problem problems[] = {
-    {"fib", 40, 24, fib_open, fib_item, fill_nothing, read_nothing},
-    {"queens", 14, 3, queens_open, queens_leaf, fill_nothing, read_nothing},
-    {"tree", 11, 5, tree_open, tree_leaf, fill_nothing, read_nothing},
-    {"quicksort", 1 << 21, 1 << 13, keys_open, keys_leaf, keys_fill, keys_read},
-    {"matmul", 1024, 16, rows_open, rows_leaf, matrices_fill, product_read},
+    {"fib", 40, 24, 2, fib_open, fib_item, fill_nothing, read_nothing},
+    {"queens", 14, 3, 0, queens_open, queens_leaf, fill_nothing, read_nothing},
+    {"tree", 11, 5, 0, tree_open, tree_leaf, fill_nothing, read_nothing},
+    {"quicksort", 1 << 21, 1 << 13, 1, keys_open, keys_leaf, keys_fill,
+     keys_read},
+    {"matmul", 1024, 16, 1, rows_open, rows_leaf, matrices_fill, product_read},
 };
 
 static _Noreturn void fail(const char *why)
@@ -324,10 +325,7 @@ void problem_choose(int argc, char **argv)
     if (argc > 3) {
         problem.cut = atoi(argv[3]);
     }
-    if (problem.size < 1 || problem.cut < 0 ||
-        (problem.open == fib_open && problem.cut < 2) ||
-        (problem.open == rows_open && problem.cut < 1) ||
-        (problem.open == keys_open && problem.cut < 1) ||
+    if (problem.size < 1 || problem.cut < problem.least_cut ||
         (problem.open == queens_open && problem.size > 20)) {
         fail("SIZE or CUT is out of its range");
     }
@@ -348,9 +346,9 @@ struct item problem_whole(void)
 }
 
 static void *must_get(void *(*get)(uint64_t, int), uint64_t n, size_t size,
-                      int is_only_read)
+                      int is_read)
 {
-    void *got = get(n * size, is_only_read);
+    void *got = get(n * size, is_read);
 
     if (got == NULL) {
         fail("out of memory");
@@ -358,8 +356,7 @@ static void *must_get(void *(*get)(uint64_t, int), uint64_t n, size_t size,
     return got;
 }
 
-void problem_begin(struct data *data,
-                   void *(*get)(uint64_t size, int is_only_read))
+void problem_begin(struct data *data, void *(*get)(uint64_t size, int is_read))
 {
     const uint64_t size = (uint64_t)problem.size;
 

@@ -48,6 +48,7 @@ struct problem {
     const char *name;
     int size;
     int cut;
+    int least_cut;
     /** Take an item apart. @param parts  [PARTS_MAX] @return how many; 0: it is a leaf */
     int (*open)(const struct data *data, const struct item *item,
                 struct item *parts);
@@ -66,10 +67,9 @@ void problem_choose(int argc, char **argv);
 struct item problem_whole(void);
 
 /** Get memory for what the problem is about, zeros, and fill it.
- *  @param get  memory that is only read when tasks have begun, or other memory; returns NULL
- *              if there is none: the program ends then */
-void problem_begin(struct data *data,
-                   void *(*get)(uint64_t size, int is_only_read));
+ *  @param get  memory, of which tasks read what main() has written, or other memory; returns
+ *              NULL if there is none: the program ends then */
+void problem_begin(struct data *data, void *(*get)(uint64_t size, int is_read));
 
 /** All is done that was begun at start_s; leaves have come to sum. Print both. */
 void problem_end(const struct data *data, double start_s, uint64_t sum);

@@ -76,10 +76,10 @@ static uint64_t fib_all(void)
     return whole.result;
 }
 
-static void *get(uint64_t size, int is_only_read)
+static void *get(uint64_t size, int is_read)
 {
     const tm_alloc_attr attr = {
-        .sharing = is_only_read ? TM_READ_ONLY : TM_SHARING_DEFAULT,
+        .sharing = is_read ? TM_PRODUCER_CONSUMER : TM_SHARING_DEFAULT,
     };
 
     return tm_alloc(size, &attr);
