@@ -53,16 +53,6 @@ def threads(bench, name, arguments):
     return bench.plain(f"{name}_threads", N_THREADS, *arguments)
 
 
-def cells(ratio, aim):
-    """What a row says of a ratio: median, quartiles, aim, whether it is met."""
-    if ratio is None:
-        return ["failed", "", "", ""]
-    return [f"{ratio.median:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}",
-            "" if aim is None else f"{aim:.1f}",
-            "" if aim is None else
-            "met" if ratio.median <= aim else "**missed**"]
-
-
 def rows_of(bench):
     """What is compared: text, command, the other one, aim."""
     for name, arguments, two_nodes, two_workers, _ in PROGRAMS:
@@ -103,8 +93,7 @@ def measure_rows(bench, n_pairs, state, header, row):
                    else measure.TOTAL_LINE)
         ratio = bench.attempt(f"{what}, {state}", measure.compare, ours,
                               theirs, pattern, n_pairs)
-        row(what, *([f"{ratio.ours:.4f}", f"{ratio.theirs:.4f}"] if ratio
-                    else ["", ""]), *cells(ratio, aim))
+        row(what, *measure.cells(ratio, aim))
 
 
 def pairs(bench, header, row):

@@ -66,24 +66,40 @@ class Ratio:
                 pairs, n=4, method="inclusive")
 
 
-def compare(ours, theirs, pattern, n_pairs, environment=None):
-    """Run two commands in turn and compare the number that `pattern` finds.
+def in_turn(commands, pattern, n_rounds, environment=None):
+    """Run commands in turn; for each, the numbers that `pattern` finds.
 
     Their checksums must agree: it is no use to be fast and wrong.
     """
-    times = []
+    times = [[] for _ in commands]
     checksums = set()
-    for i in range(n_pairs):
-        pair = {}
-        for command in (ours, theirs) if i % 2 == 0 else (theirs, ours):
+    for i in range(n_rounds):
+        pairs = list(zip(commands, times))
+        for command, found in pairs if i % 2 == 0 else reversed(pairs):
             output = run(command, environment)
-            pair[tuple(command)] = float(find(pattern, output, command))
+            found.append(float(find(pattern, output, command)))
             checksums.add(find(CHECKSUM_LINE, output, command))
-        times.append((pair[tuple(ours)], pair[tuple(theirs)]))
     if len(checksums) != 1:
-        raise Failure(f"{' '.join(ours)}: result differs from that of "
-                      f"{' '.join(theirs)}")
-    return Ratio(times)
+        raise Failure("results differ: "
+                      + "; ".join(" ".join(command) for command in commands))
+    return times
+
+
+def compare(ours, theirs, pattern, n_pairs, environment=None):
+    """Run two commands in turn and compare the number that `pattern` finds."""
+    return Ratio(list(zip(*in_turn([ours, theirs], pattern, n_pairs, environment))))
+
+
+def cells(ratio, aim):
+    """What a row says of a ratio: both numbers, median, quartiles, the aim, if there is
+    one, and whether it is met."""
+    if ratio is None:
+        return ["", "", "failed", "", "", ""]
+    return [f"{ratio.ours:.4f}", f"{ratio.theirs:.4f}", f"{ratio.median:.2f}",
+            f"{ratio.low:.2f} to {ratio.high:.2f}",
+            "" if aim is None else f"{aim:.2f}",
+            "" if aim is None else
+            "met" if ratio.median <= aim else "**missed**"]
 
 
 def latency(command, line):

@@ -18,6 +18,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import irregular  # noqa: E402
 import measure  # noqa: E402
 import scheme_cost  # noqa: E402
+import tasks  # noqa: E402
 import unchanged  # noqa: E402
 from experiment.machine import Busy  # noqa: E402
 
@@ -27,7 +28,7 @@ N_PRODUCTS = 8      # of matrices
 N_NEWCOMER = 20     # iterations of the newcomer's
 OTHERS_MOST = 0.2   # processors that others may use meanwhile
 PARTS = ["steady", "balanced", "newcomer", "latencies", "diffs", "placing",
-         "irregular", "unchanged"]
+         "irregular", "unchanged", "tasks"]
 PLACINGS = (  # nodes, threads, how these share; the aim, ms
     (16, 512, "chain", 1), (16, 512, "unlike", 1), (16, 512, "scattered", 1),
     (16, 512, "grid", 1), (16, 512, "all", 1), (4096, 1000000, "chain", 1000))
@@ -317,6 +318,8 @@ def main():
         irregular.report(bench, header, row)
     if "unchanged" in parts:
         unchanged.report(bench, header, row)
+    if "tasks" in parts:
+        tasks.report(bench, header, row)
     if "latencies" in parts:
         found = latencies_measure(bench)
         latency_table(found)

@@ -46,9 +46,4 @@ def report(bench, header, row):
         for told, way, aim in WAYS:
             what = f"{name}, {told}"
             ratio = bench.attempt(what, compare, bench, way, native, unchanged, words)
-            if ratio is None:
-                row(what, "", "", "failed", "", "", "")
-                continue
-            row(what, f"{ratio.ours:.4f}", f"{ratio.theirs:.4f}", f"{ratio.median:.2f}",
-                f"{ratio.low:.2f} to {ratio.high:.2f}", "" if aim is None else f"{aim:.2f}",
-                "" if aim is None else "met" if ratio.median <= aim else "**missed**")
+            row(what, *measure.cells(ratio, aim))

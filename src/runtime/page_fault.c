@@ -124,8 +124,10 @@ static void await_page(struct node *node, const struct thread *thread,
 {
     const uint64_t began_ns = clock_now_ns();
 
+    tasking_fetch_begins(node, thread);
     wait_for(wait, image_is_program_text(trap->pc) &&
                        !tracking_is_on(&node->tracking));
+    tasking_fetch_ends(node, thread);
     meter_note_wait(node, began_ns);
     trace_fault(node, thread, page, trap->is_write, began_ns);
     if (line != NULL) {

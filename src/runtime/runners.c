@@ -10,6 +10,7 @@
 //
 //   free   looks for a task: of its worker's deques, of other workers'   -> busy
 //          there is none: asks other nodes, once                          -> idle
+//          another of its worker waits for a page: parked until it comes  -> free
 //   busy   runs a task; then gives way, if others of its worker wait      -> free
 //   idle   parked, in the list                                            -> free
 //
@@ -23,6 +24,10 @@
 // U3 A thread that waits for a group runs meanwhile only tasks that come of it, by however
 //    many steps: another could want a mutex that is held until the group has ended, and
 //    could not give way to the thread below it.
+// U4 While a runner waits for a page, others of its worker begin no task. What has begun
+//    cannot be given away, so a node would take all that it has upon itself, and keep it when
+//    others have nothing left; and tasks that read the same pages would take them from each
+//    other's reading ahead. Pages come, whatever tasks do: so it ends.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -47,6 +52,13 @@ struct runner {
     unsigned worker;
     uint64_t since_ns; ///< when it has given way
     _Atomic int is_idle;
+    int holds_back; ///< it is in the list of those that do: U4
+};
+
+/** Of a worker: its runners that wait for pages, and those that begin no task meanwhile. */
+struct fetching {
+    unsigned n;
+    struct runner *held_back;
 };
 
 // ---- idle runners
@@ -172,14 +184,53 @@ static void run_one(struct node *node, struct runner *runner, struct task *task)
     give_way(&runner->since_ns);
 }
 
+// U4
+static void hold_back(struct node *node, struct runner *runner)
+{
+    struct fetching *own = &node->tasking.fetching[runner->worker];
+
+    while (own->n > 0) {
+        runner->holds_back = 1;
+        list_push(own->held_back, runner);
+        // Ends when a page has come.
+        while (runner->holds_back) {
+            ult_park(1);
+        }
+    }
+}
+
+void tasking_fetch_begins(struct node *node, const struct thread *thread)
+{
+    if (tasking_is_runner(thread->number)) {
+        node->tasking.fetching[ult_worker(thread->ult)].n++;
+    }
+}
+
+void tasking_fetch_ends(struct node *node, const struct thread *thread)
+{
+    struct fetching *own;
+
+    if (!tasking_is_runner(thread->number)) {
+        return;
+    }
+    own = &node->tasking.fetching[ult_worker(thread->ult)];
+    own->n--;
+    list_take_each (runner, own->held_back) {
+        runner->holds_back = 0;
+        ult_unpark(runner->thread->ult);
+    }
+}
+
 static void run_for_ever(void *argument)
 {
     struct runner *runner = argument;
     struct node *const node = runner->node;
 
     for (;;) {
-        struct task *task = tasks_take(node->tasking.tasks, runner->worker);
+        struct task *task;
 
+        hold_back(node, runner);
+        task = tasks_take(node->tasking.tasks, runner->worker);
         if (task == NULL) {
             rest(node, runner);
         } else {
@@ -462,7 +513,9 @@ static void open_tasking(struct node *node)
     mutex_init(&tasking->lock, RANK_SCHED);
     tasking->tasks = tasks_new(&node->port, &ops, node->n_workers);
     tasking->n_free = calloc(node->n_workers, sizeof *tasking->n_free);
-    if (tasking->tasks == NULL || tasking->n_free == NULL) {
+    tasking->fetching = calloc(node->n_workers, sizeof *tasking->fetching);
+    if (tasking->tasks == NULL || tasking->n_free == NULL ||
+        tasking->fetching == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for tasks");
     }
 }

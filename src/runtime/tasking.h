@@ -37,11 +37,12 @@ struct open_group {
 /** This node's tasks and who runs them: runners.c. */
 struct tasking {
     struct tasks *tasks;
-    struct mutex lock;        ///< guards the next two
-    struct runner *idle;      ///< parked
-    _Atomic unsigned n_idle;  ///< also read without it
-    _Atomic unsigned *n_free; ///< [n_workers] runners of it that run no task
-    _Atomic int is_on;        ///< there are runners
+    struct mutex lock;         ///< guards the next two
+    struct runner *idle;       ///< parked
+    _Atomic unsigned n_idle;   ///< also read without it
+    _Atomic unsigned *n_free;  ///< [n_workers] runners of it that run no task
+    struct fetching *fetching; ///< [n_workers] each is its worker's alone
+    _Atomic int is_on;         ///< there are runners
     _Atomic int has_announced;
     _Atomic int wants_tick; ///< somebody is hungry, and there is a task
 
@@ -54,6 +55,11 @@ struct tasking {
 };
 
 // ---- runners.c
+
+/** The calling thread waits for a page, or has waited: if it is a runner, its worker
+ * begins no task meanwhile. */
+void tasking_fetch_begins(struct node *node, const struct thread *thread);
+void tasking_fetch_ends(struct node *node, const struct thread *thread);
 
 /** Run a task on the calling thread. It is gone afterwards. */
 void tasking_run(struct node *node, struct task *task);

@@ -435,6 +435,55 @@ static void try_room(void)
     OK(tm_wait(&group));
 }
 
+// ---- a node whose tasks wait for pages does not begin all that it has
+
+enum { N_PAGES = 512, BEGUN_MAX = 2 };
+
+static volatile int n_begun; // on this node, and wait for their page
+
+static void most_int64(void *into, const void *value)
+{
+    int64_t *most = into;
+    const int64_t other = *(const int64_t *)value;
+
+    *most = other > *most ? other : *most;
+}
+
+static void read_page(void *arg)
+{
+    const int64_t n = ++n_begun;
+
+    expect("a page", **(const volatile char **)arg, 1);
+    n_begun--;
+    spin(20000);               // others want some of them
+    if (tm_node_self() != 0) { // there main() runs tasks, too
+        OK(tm_contribute(&n));
+    }
+}
+
+static void try_fetches(void)
+{
+    const int64_t none = 0;
+    int64_t most = 0;
+    const tm_reduction reduction = {most_int64, sizeof most, &none, &most};
+    tm_group group = {.reduction = &reduction};
+    char *pages = tm_alloc(N_PAGES * TM_PAGE_SIZE, NULL);
+
+    for (size_t i = 0; i < N_PAGES; i++) {
+        pages[i * TM_PAGE_SIZE] = 1;
+    }
+    for (size_t i = 0; i < N_PAGES; i++) { // in an order that nobody guesses
+        const char *page = &pages[i * 197 % N_PAGES * TM_PAGE_SIZE];
+
+        OK(tm_spawn(&group, read_page, &page, sizeof page));
+    }
+    OK(tm_wait(&group));
+    printf("%" PRId64 " tasks begun\n", most);
+    if (most > BEGUN_MAX) {
+        FAIL("%" PRId64 " tasks of a worker had begun", most);
+    }
+}
+
 // ---- nodes come and go: node 1 leaves, node 2 comes
 
 static TM_SHARED uint8_t who[2000];
@@ -754,6 +803,7 @@ static const struct {
     {"threads", try_threads},
     {"locks", try_locks},
     {"room", try_room},
+    {"fetches", try_fetches},
     {"members", try_members},
     {"local", try_local},
     {"arguments", try_arguments},

@@ -326,6 +326,12 @@ class Tests:
             self.succeed(n_nodes, self.program("tasks"), "local",
                          variables={"TEAMSTER_WORKERS": "2"})
 
+    def tasks_fetch(self, _seed):
+        """Of tasks that wait for pages a worker begins few."""
+        for n_nodes in (2, 3):
+            self.succeed(n_nodes, self.program("tasks"), "fetches",
+                         variables={"TEAMSTER_WORKERS": "1"})
+
     def tasks_mistakes(self, _seed):
         """What a task must not do is told, and so is one that never ends."""
         self.succeed(2, self.program("tasks"), "arguments", variables={})
