@@ -27,8 +27,10 @@
 // U4 While a runner waits for a page, others of its worker begin no task. What has begun
 //    cannot be given away, so a node would take all that it has upon itself, and keep it when
 //    others have nothing left; and tasks that read the same pages would take them from each
-//    other's reading ahead. Pages come, whatever tasks do: so it ends.
+//    other's reading ahead. Where pages come from far away there is time for more: one for each
+//    FAR_NS of a message's way, as Filaments does. Pages come, whatever tasks do: so it ends.
 #include "base/clock.h"
+#include "base/compare.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/image.h"
@@ -184,12 +186,26 @@ static void run_one(struct node *node, struct runner *runner, struct task *task)
     give_way(&runner->since_ns);
 }
 
+void tasking_note_latency(struct node *node, uint64_t latency_ns)
+{
+    enum { FAR_NS = 100 * 1000, MOST = 7 };
+    const uint64_t n_more = smaller(latency_ns / FAR_NS, MOST);
+
+    atomic_store(&node->tasking.n_fetching_more, (unsigned)n_more);
+}
+
+static int fetches_enough(struct node *node, const struct fetching *own)
+{
+    return own->n > atomic_load_explicit(&node->tasking.n_fetching_more,
+                                         memory_order_relaxed);
+}
+
 // U4
 static void hold_back(struct node *node, struct runner *runner)
 {
     struct fetching *own = &node->tasking.fetching[runner->worker];
 
-    while (own->n > 0) {
+    while (fetches_enough(node, own)) {
         runner->holds_back = 1;
         list_push(own->held_back, runner);
         // Ends when a page has come.
@@ -215,6 +231,9 @@ void tasking_fetch_ends(struct node *node, const struct thread *thread)
     }
     own = &node->tasking.fetching[ult_worker(thread->ult)];
     own->n--;
+    if (fetches_enough(node, own)) {
+        return;
+    }
     list_take_each (runner, own->held_back) {
         runner->holds_back = 0;
         ult_unpark(runner->thread->ult);

@@ -42,7 +42,9 @@ struct tasking {
     _Atomic unsigned n_idle;   ///< also read without it
     _Atomic unsigned *n_free;  ///< [n_workers] runners of it that run no task
     struct fetching *fetching; ///< [n_workers] each is its worker's alone
-    _Atomic int is_on;         ///< there are runners
+    _Atomic unsigned
+        n_fetching_more; ///< runners that may wait for pages, beside one
+    _Atomic int is_on;   ///< there are runners
     _Atomic int has_announced;
     _Atomic int wants_tick; ///< somebody is hungry, and there is a task
 
@@ -60,6 +62,8 @@ struct tasking {
  * begins no task meanwhile. */
 void tasking_fetch_begins(struct node *node, const struct thread *thread);
 void tasking_fetch_ends(struct node *node, const struct thread *thread);
+/** How long a message takes to another node, half of a round trip: has been measured. */
+void tasking_note_latency(struct node *node, uint64_t latency_ns);
 
 /** Run a task on the calling thread. It is gone afterwards. */
 void tasking_run(struct node *node, struct task *task);

@@ -437,7 +437,8 @@ static void try_room(void)
 
 // ---- a node whose tasks wait for pages does not begin all that it has
 
-enum { N_PAGES = 512, BEGUN_MAX = 2 };
+// On a machine that others use messages may take as long as between hosts.
+enum { N_PAGES = 512, BEGUN_MAX = 10 };
 
 static volatile int n_begun; // on this node, and wait for their page
 
