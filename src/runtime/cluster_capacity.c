@@ -107,7 +107,6 @@ static void part_is_measured(struct node *node)
     if (node->capacity.n_measured == N_PARTS) {
         engine_keep_copies(node->engine,
                            node_costs_keep_copies(&node->capacity.own));
-        tasking_note_latency(node, node->capacity.own.latency_ns);
         tell_root(node, &node->capacity.own);
     }
 }

@@ -186,12 +186,15 @@ static void run_one(struct node *node, struct runner *runner, struct task *task)
     give_way(&runner->since_ns);
 }
 
-void tasking_note_latency(struct node *node, uint64_t latency_ns)
+// Under the node lock, where what messages cost is noted.
+static void note_latency(struct node *node)
 {
     enum { FAR_NS = 100 * 1000, MOST = 7 };
-    const uint64_t n_more = smaller(latency_ns / FAR_NS, MOST);
+    const uint64_t n_more =
+        smaller(node->capacity.own.latency_ns / FAR_NS, MOST);
 
-    atomic_store(&node->tasking.n_fetching_more, (unsigned)n_more);
+    atomic_store_explicit(&node->tasking.n_fetching_more, (unsigned)n_more,
+                          memory_order_relaxed);
 }
 
 static int fetches_enough(struct node *node, const struct fetching *own)
@@ -547,6 +550,7 @@ static int tick(struct node *node)
         node_is_frozen(node)) {
         return 0;
     }
+    note_latency(node);
     if (tasking->is_to_ask) {
         tasking->is_to_ask = 0;
         wake_one(tasking, 0);

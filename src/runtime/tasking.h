@@ -62,8 +62,6 @@ struct tasking {
  * begins no task meanwhile. */
 void tasking_fetch_begins(struct node *node, const struct thread *thread);
 void tasking_fetch_ends(struct node *node, const struct thread *thread);
-/** How long a message takes to another node, half of a round trip: has been measured. */
-void tasking_note_latency(struct node *node, uint64_t latency_ns);
 
 /** Run a task on the calling thread. It is gone afterwards. */
 void tasking_run(struct node *node, struct task *task);
