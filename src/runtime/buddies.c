@@ -11,7 +11,8 @@
 //             put it into their folders (COPIES_HEARD), the checkpoint is whole
 //
 // If one of them could not, or a file could not be copied, all remove it. Two generations are
-// kept, as on a disk. A host goes with what is in its memory; all else is there still, so the run goes
+// kept, as on a disk. What has not changed since the newest is in files that it has already: these
+// get a second name, on both hosts (checkpoint_part.c, checkpoint_copy.c). A host goes with what is in its memory; all else is there still, so the run goes
 // back to the newest generation of which each file is on a host that is left (cli/stored.c).
 //
 // B1 A manifest is on a host only when each file is on two, if there are two.
@@ -32,9 +33,13 @@
 /** The folder of the run, in this host's memory: cli/keeper.c. */
 #define FOLDER "TEAMSTER_FOLDER"
 
-/** So many times a node's part has to fit into what there is still: the copy that it is written
+/** So many times what a node writes has to fit into what there is still: the copy that it is written
  * from, its file, that of the host in front, and as much to spare. */
 #define TIMES_IN_MEMORY 4u
+
+#define TOO_MUCH                                                               \
+    "it would take more memory than there is (--checkpoint=DIR writes to a "   \
+    "disk)"
 
 // ---- the beginning
 
@@ -79,6 +84,7 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
     struct memory_state memory;
     unsigned n_beside;
 
+    node->buddies.room = UINT64_MAX;
     if (!node->options.buddy) {
         return NULL;
     }
@@ -88,11 +94,16 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
     memory_read(&watch, &memory);
     node_enter(node);
     n_beside = capacity_n_beside(node, node->n_nodes);
+    node->buddies.room =
+        planned_faults_spare(&node->planned_faults, memory.available.bytes) /
+        n_beside / TIMES_IN_MEMORY;
     node_leave(node);
-    return n_bytes * TIMES_IN_MEMORY <= memory.available.bytes / n_beside
-               ? NULL
-               : "it would take more memory than there is (--checkpoint=DIR "
-                 "writes to a disk)";
+    return buddies_why_no_more(node, n_bytes);
+}
+
+const char *buddies_why_no_more(const struct node *node, uint64_t n_written)
+{
+    return n_written <= node->buddies.room ? NULL : TOO_MUCH;
 }
 
 // ---- round 2, the root
@@ -224,6 +235,10 @@ static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
     switch (message->type) {
+    case MESSAGE_copy_keep:
+        return copy_take_keep(node, from, &message->u.copy_keep);
+    case MESSAGE_copy_kept:
+        return copy_take_kept(node, from, &message->u.copy_kept);
     case MESSAGE_copy_part:
         return copy_take_part(node, from, message);
     case MESSAGE_copy_taken:

@@ -662,7 +662,7 @@ static void open_checkpoint(struct node *node)
         return;
     }
     refuse_what_cannot_go_on(node);
-    if (checkpoint_is_wanted(node) && !node->options.buddy &&
+    if (checkpoint_is_wanted(node) &&
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }

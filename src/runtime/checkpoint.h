@@ -174,6 +174,9 @@ struct part_writer {
     const char *why; ///< what it was to have cannot be had; NULL: it can
 };
 
+/** How many of so many bytes this node is likely to write to the next one. */
+uint64_t part_expect(struct checkpoint *checkpoint, uint64_t n_bytes);
+
 /** Begin it. Waits for the disk, as all of these do.
  * @return NULL, or why it cannot be written: then there is nothing to end */
 const char *part_begin(struct part_writer *writer, struct node *node);

@@ -283,7 +283,9 @@ static const char *open_part(struct node *node, struct taking *taking)
     const char *why = node->self == 0 ? open_generation(node) : NULL;
 
     if (why == NULL) {
-        why = buddies_why_too_much(node, taking->n_pages * TM_PAGE_SIZE);
+        why = buddies_why_too_much(
+            node,
+            part_expect(&node->checkpoint, taking->n_pages * TM_PAGE_SIZE));
     }
     if (why == NULL) {
         take_snapshot(node, taking);

@@ -10,6 +10,7 @@
 //   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  files of another host find no room, from their Nth
 //                                  part on
 //   TEAMSTER_TEST_REFUSE_MANIFESTS=NODE:N  nor do manifests, from the Nth on
+//   TEAMSTER_TEST_SPARE=NODE:BYTES  there is so much memory for checkpoints
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
@@ -44,6 +45,7 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->refuse_in = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
     planned->refuse_manifests_in =
         number_for(self, "TEAMSTER_TEST_REFUSE_MANIFESTS");
+    planned->spare = number_for(self, "TEAMSTER_TEST_SPARE");
 }
 
 static int is_from_now_on(uint64_t *n_left)
@@ -60,6 +62,12 @@ int planned_faults_refuse_copy(struct planned_faults *planned)
 int planned_faults_refuse_manifest(struct planned_faults *planned)
 {
     return is_from_now_on(&planned->refuse_manifests_in);
+}
+
+uint64_t planned_faults_spare(const struct planned_faults *planned,
+                              uint64_t n_bytes)
+{
+    return planned->spare > 0 ? planned->spare : n_bytes;
 }
 
 void planned_faults_delay_file(const struct planned_faults *planned)
@@ -122,6 +130,13 @@ int planned_faults_refuse_manifest(struct planned_faults *planned)
 {
     (void)planned;
     return 0;
+}
+
+uint64_t planned_faults_spare(const struct planned_faults *planned,
+                              uint64_t n_bytes)
+{
+    (void)planned;
+    return n_bytes;
 }
 
 #endif

@@ -129,6 +129,42 @@ class Buddies(Recovery):
         self.expect_no_folder(job, output)
         return output
 
+    def save(self, job):
+        """Make one now, and have nothing under way then. @return its manifest"""
+        self.folders_of(job)
+        self.change(job, "checkpoint")
+        newest = self.newest(job)
+        return newest, self.manifest_of(job, newest)
+
+    def manifest_of(self, job, generation):
+        """The files that it names, each with its bytes."""
+        texts = {jobs.read_bytes(os.path.join(
+            folder, "checkpoints", f"generation-{generation}", "manifest")).decode()
+                 for folder in self.folders} - {""}
+        if len(texts) != 1:
+            job.fail(f"{len(texts)} manifests of {generation}", job.kill_all())
+        text = texts.pop()
+        own = re.findall(r"^file (\d+) \d+$", text, re.M)
+        older = re.findall(r"^older (\d+) (\d+) (\d+) \d+$", text, re.M)
+        return {**{f"node-{i}": int(size) for i, size in enumerate(own)},
+                **{f"older-{of}-{index}": int(size) for of, index, size in older}}
+
+    def copies(self, generation, name):
+        """Of a file that a generation has, wherever it is: folder, then what it is."""
+        found = {}
+        for folder in self.folders:
+            with contextlib.suppress(FileNotFoundError):
+                found[folder] = os.stat(os.path.join(
+                    folder, "checkpoints", f"generation-{generation}", name))
+        return found
+
+    def expect_twice(self, job, generation, files):
+        """Each file is on two hosts, whole."""
+        for name, size in files.items():
+            sizes = [state.st_size for state in self.copies(generation, name).values()]
+            if sizes != [size, size]:
+                job.fail(f"{name} of {generation}: {sizes}, {size}", job.kill_all())
+
     def ask(self, job, *words):
         done = subprocess.run(
             [self.path("cli", "teamster"), *map(str, words)],
@@ -321,6 +357,85 @@ class Buddies(Recovery):
                 output = self.expect_goes_on(job, right)
                 if left not in output:
                     job.fail("other nodes", output)
+
+    STEADY = ("-t", THREADS, "-i", 400, "-b", 1000)
+
+    def start_steady(self, places, *words):
+        """A program most of whose pages stay as they are, with checkpoints when they are asked
+        for. @return its job, and what it comes to"""
+        right = self.right(self.program("resumed", *self.STEADY))
+        job = self.start_on(places, self.program("resumed", *self.STEADY, "-p", 6000),
+                            *self.words(every=100000), *words)
+        job.await_line("checkpoints are in memory")
+        return job, right
+
+    def expect_goes_on_without(self, job, host, right):
+        self.lose(job, host)
+        output = job.expect_success()
+        if self.result(output) != right or len(BACK.findall(output)) != 1:
+            job.fail("another result, or not back", output)
+        self.expect_no_folder(job, output)
+
+    def what_has_not_changed_is_kept_on_both_hosts(self):
+        """Its files get another name there, and no bytes are written or sent; whoever is lost
+        then, the run goes back."""
+        for lost in "ba":
+            job, right = self.start_steady("a,b,c")
+            _, first = self.save(job)
+            before, _ = self.save(job)
+            generation, files = self.save(job)
+            self.expect_twice(job, generation, files)
+            older = [name for name in files if name.startswith("older-")]
+            new = sum(size for name, size in files.items() if name not in older)
+            if not older or new > sum(first.values()) / 2:
+                job.fail(f"{first}, then {files}", job.kill_all())
+            for name in older:
+                _, of, index = name.split("-")
+                was = self.copies(before, f"node-{index}" if int(of) == before else name)
+                now = self.copies(generation, name)
+                if ({folder: state.st_ino for folder, state in was.items()} !=
+                        {folder: state.st_ino for folder, state in now.items()}):
+                    job.fail(f"{name} has been written again", job.kill_all())
+            self.expect_goes_on_without(job, lost, right)
+
+    def a_host_is_given_what_it_does_not_have(self):
+        """When another host is behind one, and files that have not changed are not there."""
+        for change, lost in ((("add", "d"), "c"), (("remove", "1"), "a")):
+            job, right = self.start_steady("a,b,c")
+            self.save(job)
+            self.change(job, *change)
+            generation, files = self.save(job)
+            if not any(name.startswith("older-") for name in files):
+                job.fail(f"{files}", job.kill_all())
+            self.expect_twice(job, generation, files)
+            self.expect_goes_on_without(job, lost, right)
+
+    def who_has_a_folder_alone_tidies_it(self):
+        """A node that has come to a host with nodes has an agent of its own."""
+        job, right = self.start_steady("a:2,b")
+        self.save(job)
+        self.change(job, "add", "a")
+        for _ in range(5):
+            generation, files = self.save(job)
+        self.expect_twice(job, generation, files)
+        for folder in self.folders_of(job):
+            if len(self.generations_in(folder)) > 3:
+                job.fail(f"{self.generations_in(folder)}", job.kill_all())
+        self.expect_goes_on_without(job, "b", right)
+
+    def what_takes_too_much_memory_is_no_checkpoint(self):
+        """Neither one that is known to, nor one of which that is seen when it is written."""
+        steady = self.STEADY
+        for spare, words in (("1:40000", ()), ("1:3000000", ("-a", 200))):
+            right = self.right(self.program("resumed", *steady, *words))
+            self.variables["TEAMSTER_TEST_SPARE"] = spare
+            job = self.start_on("a,b,c", self.program("resumed", *steady, "-p", 4000,
+                                                      *words), *self.words())
+            output = job.expect_success()
+            told = output.count("no checkpoint: node 1 cannot write to memory: "
+                                "it would take more memory than there is")
+            if self.result(output) != right or told != 1 or BACK.search(output):
+                job.fail(f"told {told} times", output)
 
     def expect_no_more(self, fault, why):
         """From some time on there are no checkpoints: one warning, and the run goes back to the
