@@ -37,6 +37,13 @@
  * from, its file, that of the host in front, and as much to spare. */
 #define TIMES_IN_MEMORY 4u
 
+/** Nobody has asked for it: all that a node has must fit in so often, whatever of it is new, so that
+ * the program can still grow by more than that. And pages that are in a swap file stay there. */
+#define TIMES_IF_TRIED 8u
+
+/** A folder in which no file can be. */
+#define NOWHERE "/dev/null/" CHECKPOINT_IN_MEMORY
+
 #define TOO_MUCH                                                               \
     "it would take more memory than there is (--checkpoint=DIR writes to a "   \
     "disk)"
@@ -51,6 +58,13 @@ void buddies_use_memory(struct node *node)
     if (!options->buddy) {
         return;
     }
+    written_files_note(&node->buddies.inherited);
+    if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
+        // What others ask of it fails, and they give it up.
+        snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
+                 "%s", NOWHERE);
+        return;
+    }
     if (folder == NULL || folder[0] == '\0') {
         log_fatal(EXIT_CONFIG,
                   "--buddy: no folder for checkpoints can be made in /dev/shm");
@@ -63,12 +77,25 @@ void buddies_use_memory(struct node *node)
     }
 }
 
+void buddies_leave_out(struct node *node)
+{
+    if (node->self == 0) {
+        node->options.checkpoint.folder[0] = '\0';
+    }
+}
+
 void buddies_tell_where(const struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
     const int is_alone = host_ring_next(&node->port.roster,
                                         node->members.host_of, 0) == NODE_NONE;
 
+    if (node->options.buddy_is_tried) {
+        log_error("each minute this run is saved in the memory of its hosts, "
+                  "if it can be, and goes back to that if one is lost "
+                  "(docs/checkpoints.md, chapter 9; --buddy=off: it ends)");
+        return;
+    }
     log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
               "threads, but not what main(), libraries and files have "
               "(docs/checkpoints.md)",
@@ -78,11 +105,25 @@ void buddies_tell_where(const struct node *node)
               option->seconds > 0 ? "s" : "iterations");
 }
 
-const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
+// REQUIRES(node->mutex)
+static int is_ample(struct node *node, uint64_t n_whole, uint64_t spare)
+{
+    struct pager_stats pager = {0};
+
+    if (paging_is_on(&node->paging)) {
+        pager_stats(node->paging.pager, &pager);
+    }
+    return pager.out == 0 && n_whole <= spare / TIMES_IF_TRIED;
+}
+
+const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
+                                 uint64_t n_whole)
 {
     struct memory_watch watch;
     struct memory_state memory;
     unsigned n_beside;
+    uint64_t spare;
+    int will_do;
 
     node->buddies.room = UINT64_MAX;
     if (!node->options.buddy) {
@@ -94,11 +135,14 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
     memory_read(&watch, &memory);
     node_enter(node);
     n_beside = capacity_n_beside(node, node->n_nodes);
-    node->buddies.room =
-        planned_faults_spare(&node->planned_faults, memory.available.bytes) /
-        n_beside / TIMES_IN_MEMORY;
+    spare =
+        planned_faults_spare(&node->planned_faults, node->checkpoint.generation,
+                             memory.available.bytes) /
+        n_beside;
+    node->buddies.room = spare / TIMES_IN_MEMORY;
+    will_do = !node->options.buddy_is_tried || is_ample(node, n_whole, spare);
     node_leave(node);
-    return buddies_why_no_more(node, n_bytes);
+    return will_do ? buddies_why_no_more(node, n_bytes) : TOO_MUCH;
 }
 
 const char *buddies_why_no_more(const struct node *node, uint64_t n_written)

@@ -7,6 +7,7 @@
 #include "net/message.h"
 #include "net/roster.h"
 #include "os/checkpoint_manifest.h"
+#include "os/written_file.h"
 
 struct node;
 
@@ -34,6 +35,8 @@ struct buddies {
     unsigned n_awaited; ///< leaders that have not answered yet
     int is_giving_up;   ///< they are to remove it
 
+    struct written_files inherited; ///< others have opened them
+
     // the clerk's, then that of who writes the file
     uint64_t room; ///< bytes that there is memory to write anew
 };
@@ -42,9 +45,13 @@ struct buddies {
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
 
+/** Nobody has asked for checkpoints (--buddy=auto), and there can be none: have the root make none. */
+void buddies_leave_out(struct node *node);
+
 /** Why a checkpoint for which this node would write so many bytes would take too much memory; NULL:
- * it would not. Not under the node lock. */
-const char *buddies_why_too_much(struct node *node, uint64_t n_bytes);
+ * it would not. Not under the node lock. @param n_whole  bytes, if all were written */
+const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
+                                 uint64_t n_whole);
 
 /** The same, for one that is being written. On the thread that writes. */
 const char *buddies_why_no_more(const struct node *node, uint64_t n_written);

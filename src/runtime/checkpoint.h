@@ -79,6 +79,7 @@ struct checkpoint {
     // the root's
     enum cut_step step;
     uint64_t due_ns;
+    unsigned n_failed;  ///< tries in a row, that nobody has asked for
     uint32_t n_asked;   ///< how often the launcher has asked for one ...
     uint32_t n_told;    ///< ... and how many of these have been answered
     uint32_t n_meant;   ///< that the one that is being written answers

@@ -26,6 +26,7 @@
  *   starts  none, but each node writes a line before it calls tm_init()
  *   lost    main() ends with the exit code of a node that is lost
  *   bound   bytes are bound to a lock
+ *   file    main() has a file open that it writes to
  */
 #include <signal.h>
 #include <string.h>
@@ -421,6 +422,19 @@ static void prepare(void)
     }
 }
 
+// It is gone when all is over, whoever is killed meanwhile.
+static void open_file(void)
+{
+    char path[4096];
+    const char *folder = getenv("TMPDIR");
+
+    snprintf(path, sizeof path, "%s/resumed.XXXXXX",
+             folder != NULL ? folder : "/tmp");
+    if (mkstemp(path) < 0) {
+        FAIL("no file %s", path);
+    }
+}
+
 static void talk(void)
 {
     char line[200];
@@ -471,6 +485,9 @@ int main(int argc, char **argv)
              job.n_iterations);
     if (job.is_talking) {
         talk();
+    }
+    if (strcmp(job.mistake, "file") == 0) {
+        open_file();
     }
     prepare();
     rounds++;
