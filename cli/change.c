@@ -133,6 +133,13 @@ static void let_host_go(struct job *job, const struct node *node, int has_files)
     }
 }
 
+/** Do others need what a host has of checkpoints, when its nodes have left? Not if nobody has asked for
+ * checkpoints: then the host is let go. */
+static int is_relied_on(const struct job *job)
+{
+    return job->plan->is_in_memory && !job->plan->is_tried;
+}
+
 /** The guest is not wanted, or is gone. */
 static void part_with(struct job *job, struct node *guest, int exit_code,
                       const char *why)
@@ -259,7 +266,7 @@ void change_guest_ended(struct job *job, struct node *guest, const char *why)
     if (guest == guest_of(job)) {
         part_with(job, guest, EXIT_NODE_LOST, why);
     } else {
-        let_host_go(job, guest, job->plan->is_in_memory);
+        let_host_go(job, guest, is_relied_on(job));
     }
 }
 
@@ -319,7 +326,7 @@ void change_left(struct job *job, struct node *node)
                        "node %u has left", node->id);
         job_say(job, "%s has left the run after %.1f s", node->name,
                 job_seconds(job));
-        let_host_go(job, node, job->plan->is_in_memory);
+        let_host_go(job, node, is_relied_on(job));
         admit_if_connected(job);
     }
 }

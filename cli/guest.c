@@ -299,8 +299,8 @@ void guest_start(struct job *job, struct control_client *client,
 {
     const struct lodging lodging = look_around(job, host);
 
-    if (job->plan->is_in_memory && lodging.n_before > 0 &&
-        lodging.sharing == NULL) {
+    if (job->plan->is_in_memory && !job->plan->is_tried &&
+        lodging.n_before > 0 && lodging.sharing == NULL) {
         control_answer(client, EXIT_CONFIG,
                        "with --buddy that machine would be two hosts, each the "
                        "other's buddy perhaps: start with two nodes there to "

@@ -146,9 +146,10 @@ struct launch_plan {
     enum progress_when progress;
     int is_tagged;
     int is_verbose;
-    int hosts_are_others;       ///< not emulated here
-    const char *checkpoints;    ///< their folder; "": there is none
-    int is_in_memory;           ///< they are in that of hosts
+    int hosts_are_others;    ///< not emulated here
+    const char *checkpoints; ///< their folder; "": there is none
+    int is_in_memory;        ///< they are in that of hosts
+    int is_tried; ///< nobody has asked for these: what is not there is not missed
     unsigned save_before_s;     ///< of --checkpoint-before; 0: none
     const char *restart;        ///< the folder of --restart; "none": none
     unsigned n_recoveries;      ///< of --recover; 0: none

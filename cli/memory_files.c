@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,7 +34,8 @@ static void tell_manifest(const char *folder, uint64_t generation,
                           memory_tell_fn *tell, void *owner)
 {
     struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
-    const struct wire_agent_file file = {generation, MEMORY_MANIFEST, 0};
+    const struct wire_agent_file file = {generation, generation,
+                                         MEMORY_MANIFEST, 0};
     char *text = NULL;
     size_t size;
 
@@ -46,26 +50,64 @@ static void tell_manifest(const char *folder, uint64_t generation,
     free(manifest);
 }
 
+/** @param[out] file  what its name says @return 1: it is a node's, of this generation or an older one */
+static int read_name(const char *name, struct wire_agent_file *file)
+{
+    int behind = 0;
+
+    file->of = file->generation;
+    if (sscanf(name, "node-%" SCNu32 "%n", &file->index, &behind) != 1) {
+        behind = 0;
+        if (sscanf(name, "older-%" SCNu64 "-%" SCNu32 "%n", &file->of,
+                   &file->index, &behind) != 2) {
+            return 0;
+        }
+    }
+    return name[behind] == '\0' && file->index < TM_MAX_NODES;
+}
+
+static void tell_files(const char *folder, uint64_t generation,
+                       memory_tell_fn *tell, void *owner)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct dirent *entry;
+    struct stat state;
+    DIR *opened;
+
+    checkpoint_generation_path(path, folder, generation);
+    opened = opendir(path);
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
+        struct wire_agent_file file = {.generation = generation};
+
+        if (read_name(entry->d_name, &file) &&
+            fstatat(dirfd(opened), entry->d_name, &state, 0) == 0) {
+            file.at = (uint64_t)state.st_size;
+            tell(owner, &file, NULL, 0);
+        }
+    }
+    if (opened != NULL) {
+        closedir(opened);
+    }
+}
+
 void memory_list(const char *folder, memory_tell_fn *tell, void *owner)
 {
     uint64_t *generations;
     const size_t n = checkpoint_list(folder, &generations);
-    char path[CHECKPOINT_PATH_MAX];
-    struct stat state;
 
     for (size_t i = 0; i < n; i++) {
         tell_manifest(folder, generations[i], tell, owner);
-        for (unsigned index = 0; index < TM_MAX_NODES; index++) {
-            checkpoint_file_path(path, folder, generations[i], index);
-            if (stat(path, &state) == 0) {
-                tell(owner,
-                     &(struct wire_agent_file){generations[i], index,
-                                               (uint64_t)state.st_size},
-                     NULL, 0);
-            }
-        }
+        tell_files(folder, generations[i], tell, owner);
     }
     free(generations);
+}
+
+static void path_of(char *path, const char *folder,
+                    const struct wire_agent_file *file)
+{
+    checkpoint_path_of(path, folder, file->generation,
+                       &(struct checkpoint_older){.generation = file->of,
+                                                  .index = file->index});
 }
 
 ssize_t memory_read_part(const char *folder, const struct wire_agent_file *from,
@@ -75,7 +117,7 @@ ssize_t memory_read_part(const char *folder, const struct wire_agent_file *from,
     ssize_t n;
     int fd;
 
-    checkpoint_file_path(path, folder, from->generation, from->index);
+    path_of(path, folder, from);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return -1;
@@ -115,10 +157,11 @@ int memory_write_part(const char *folder, const struct wire_agent_file *to,
     if (checkpoint_open_generation(folder, to->generation) != NULL) {
         return errno;
     }
-    checkpoint_file_path(path, folder, to->generation, to->index);
-    fd =
-        open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (to->at == 0 ? O_TRUNC : 0),
-             0600);
+    path_of(path, folder, to);
+    if (to->at == 0) {
+        unlink(path); // what other generations have under that name stays
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return errno;
     }

@@ -12,7 +12,7 @@
  * them when a run goes back. Their folder need not be there.
  */
 
-/** The number of a file that is a manifest. */
+/** The number of a file that is a manifest; it is of its own generation. */
 #define MEMORY_MANIFEST UINT32_MAX
 
 /** Bytes that are read or written at a time. */

@@ -22,6 +22,7 @@
 // R2  From one checkpoint it is tried n_most times at most.
 // R3  Nodes of before are not heard by nodes of now, nor the other way round: the key is
 //     another, and so are the sockets; agents end their nodes when they are let go.
+// R4  A run that nobody has asked to go back (--buddy=auto) does so only from a checkpoint.
 #include "recovery.h"
 
 #include <errno.h>
@@ -105,6 +106,10 @@ static int claim_memory(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
 
+    if (job->keeper.folder[0] == '\0' && job->plan->is_tried) {
+        unsetenv("TEAMSTER_BUDDY");
+        return 0;
+    }
     if (job->keeper.folder[0] == '\0') {
         job_say(job, "--buddy: no folder for checkpoints can be made in "
                      "/dev/shm; see --checkpoint=DIR");
@@ -166,6 +171,10 @@ int recovery_open(struct job *job)
         exit_code = claim_folder(job);
     } else if (!job->plan->is_output_held) {
         return 0;
+    }
+    if (exit_code == 0 && !recovery_is_wanted(recovery) &&
+        !job->plan->is_output_held) {
+        return 0; // --buddy=auto, and no room for it
     }
     if (exit_code == 0 && make_token(recovery) != 0) {
         job_say(job, "there are no random numbers: %s", strerror(errno));
@@ -562,6 +571,14 @@ static void tell_tries(struct job *job)
             is_in_memory ? "" : recovery->folder);
 }
 
+/** Nobody has asked for checkpoints, and there was none: a run that begins anew would be a surprise,
+ * and so would the time that it takes to look for one. */
+static int is_unexpected(const struct job *job)
+{
+    return job->plan->is_tried && job->recovery.saved.generation == 0 &&
+           job->recovery.back.generation == 0;
+}
+
 static int may_go_back(struct job *job, const struct saved *back)
 {
     const struct recovery *recovery = &job->recovery;
@@ -612,7 +629,8 @@ int recovery_go_back(struct job *job, recovery_wait_fn *wait)
     struct saved back;
     char places[400];
 
-    if (!recovery_is_wanted(&job->recovery) || !is_loss(job)) {
+    if (!recovery_is_wanted(&job->recovery) || !is_loss(job) ||
+        is_unexpected(job)) { // R4
         return 0;
     }
     job->lost_ns = job->phase == JOB_STOPPING ? job->stop_ns : clock_now_ns();

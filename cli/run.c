@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "allocation.h"
 #include "base/ensure.h"
@@ -18,6 +19,7 @@
 #include "restart.h"
 
 #define FLAGS_MAX 64
+#define BUDDY "TEAMSTER_BUDDY"
 
 /** What the command line of a run says about base/options.def. */
 struct flags {
@@ -383,6 +385,35 @@ static int read_spares(const struct options *options, int has_hosts,
     return 0;
 }
 
+static int are_several(const struct hosts *hosts)
+{
+    for (unsigned i = 1; i < hosts->n; i++) {
+        if (strcmp(hosts->all[i].name, hosts->all[0].name) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/** What is in a pipe cannot be given to main() again, but by who reads it ahead of the program: others
+ * may want it (`while read`). */
+static int is_input_piped(void)
+{
+    struct stat state;
+
+    return fstat(STDIN_FILENO, &state) == 0 &&
+           (S_ISFIFO(state.st_mode) || S_ISSOCK(state.st_mode));
+}
+
+/** Are there to be checkpoints in memory though nobody says so? */
+static int is_buddy_tried(const struct options *options,
+                          const struct hosts *hosts)
+{
+    return options->buddy_is_auto && options->checkpoint.folder[0] == '\0' &&
+           getenv("TEAMSTER_RECOVER") == NULL && is_spread(options, hosts) &&
+           are_several(hosts) && !is_input_piped();
+}
+
 static void release_words(char **words)
 {
     for (char **word = words; word != NULL && *word != NULL; word++) {
@@ -430,6 +461,7 @@ static int run(const struct options *options, const struct flags *flags,
     int is_allocated =
         !has_hosts && getenv("TEAMSTER_NODES") == NULL && allocation_is_there();
     int exit_code = 0;
+    int is_tried;
 
     if (has_hosts) {
         exit_code = use_hosts(options, has_file, &hosts);
@@ -441,6 +473,10 @@ static int run(const struct options *options, const struct flags *flags,
     hosts_label(&hosts);
     if (exit_code == 0) {
         exit_code = read_spares(options, has_hosts, &spares);
+    }
+    is_tried = is_buddy_tried(options, &hosts);
+    if (is_tried) {
+        setenv(BUDDY, OPTIONS_BUDDY_TRIED, 1);
     }
     if (exit_code == 0) {
         exit_code = launch(&(struct launch_plan){
@@ -459,10 +495,12 @@ static int run(const struct options *options, const struct flags *flags,
             .is_verbose = options->verbose,
             .hosts_are_others = has_hosts && !options->emulate,
             .checkpoints = options->checkpoint.folder,
-            .is_in_memory = options->buddy,
+            .is_in_memory = options->buddy || is_tried,
+            .is_tried = is_tried,
             .restart = options->restart,
             .save_before_s = options->checkpoint_before,
-            .n_recoveries = options->recover,
+            .n_recoveries =
+                is_tried ? OPTIONS_BUDDY_RECOVERIES : options->recover,
             .is_output_held = options->output == OUTPUT_HELD,
             .spares = &spares,
         });
@@ -471,6 +509,16 @@ static int run(const struct options *options, const struct flags *flags,
     hosts_release(&hosts);
     release_words(words);
     return exit_code;
+}
+
+/** What a run around this one has decided for its own nodes. */
+static void forget_tried(void)
+{
+    const char *value = getenv(BUDDY);
+
+    if (value != NULL && strcmp(value, OPTIONS_BUDDY_TRIED) == 0) {
+        unsetenv(BUDDY);
+    }
 }
 
 static int refuse(const char *why)
@@ -501,6 +549,7 @@ int command_run(int argc, char **argv)
         run_print_help();
         return 0;
     }
+    forget_tried();
     exit_code = apply_flags(&flags, &options);
     if (exit_code != 0) {
         return exit_code;

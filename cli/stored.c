@@ -5,8 +5,8 @@
 // these.
 //
 //   stored_find    all agents that are left say which files they have (LIST, FILE). A generation
-//                  is whole if somebody has its manifest, and of each file that it names
-//                  somebody has all bytes; the newest is taken
+//                  is whole if somebody has its manifest, and of each file that it names, older
+//                  ones too, somebody has all bytes; the newest is taken
 //   stored_keep    the others go
 //   stored_bring   each host that is to have nodes, new ones too, gets what it does not have,
 //                  a part at a time, from one that has it, through the launcher: each node reads
@@ -108,7 +108,8 @@ static int has_file(struct job *job, unsigned host,
     for (unsigned i = 0; i < stored->n; i++) {
         const struct wire_agent_file *is = &stored->files[i].is;
 
-        if (is->generation == file->generation && is->index == file->index &&
+        if (is->generation == file->generation && is->of == file->of &&
+            is->index == file->index &&
             (file->index == MEMORY_MANIFEST || is->at == file->at)) { // S1
             return 1;
         }
@@ -116,11 +117,25 @@ static int has_file(struct job *job, unsigned host,
     return 0;
 }
 
-static struct wire_agent_file file_of(
-    const struct checkpoint_manifest *manifest, unsigned index)
+/** All that a generation needs: its nodes' files, then older ones. */
+static unsigned count_files(const struct checkpoint_manifest *manifest)
 {
-    return (struct wire_agent_file){manifest->generation, index,
-                                    manifest->files[index].n_bytes};
+    return manifest->n_nodes + manifest->n_older;
+}
+
+/** @param i  < count_files() */
+static struct wire_agent_file file_of(
+    const struct checkpoint_manifest *manifest, unsigned i)
+{
+    const struct checkpoint_older own = {manifest->generation, i,
+                                         i < manifest->n_nodes
+                                             ? manifest->files[i]
+                                             : (struct checkpoint_sum){0}};
+    const struct checkpoint_older *file =
+        i < manifest->n_nodes ? &own : &manifest->older[i - manifest->n_nodes];
+
+    return (struct wire_agent_file){manifest->generation, file->generation,
+                                    (uint32_t)file->index, file->sum.n_bytes};
 }
 
 /** @return a host that has a file; -1: none has */
@@ -138,7 +153,7 @@ static int find_host(struct job *job, const struct wire_agent_file *file)
 
 static int is_whole(struct job *job, const struct checkpoint_manifest *manifest)
 {
-    for (unsigned i = 0; i < manifest->n_nodes; i++) {
+    for (unsigned i = 0; i < count_files(manifest); i++) {
         const struct wire_agent_file file = file_of(manifest, i);
 
         if (find_host(job, &file) < 0) {
@@ -213,7 +228,7 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest)
 
 void stored_keep(struct job *job, uint64_t generation)
 {
-    const struct wire_agent_file kept = {generation, 0, 0};
+    const struct wire_agent_file kept = {generation, generation, 0, 0};
 
     memory_keep(job->recovery.folder, generation);
     for (unsigned i = 0; i < job->remote.n; i++) {
@@ -368,8 +383,8 @@ static int bring_file(struct job *job, const struct wire_agent_file *file)
 static int bring_manifest(struct job *job,
                           const struct checkpoint_manifest *manifest)
 {
-    const struct wire_agent_file file = {manifest->generation, MEMORY_MANIFEST,
-                                         0};
+    const struct wire_agent_file file = {
+        manifest->generation, manifest->generation, MEMORY_MANIFEST, 0};
     size_t size;
     char *text = checkpoint_manifest_write(manifest, &size);
     int exit_code;
@@ -388,7 +403,7 @@ int stored_bring(struct job *job)
     if (manifest == NULL || manifest->generation == 0) {
         return 0;
     }
-    for (unsigned i = 0; i < manifest->n_nodes && exit_code == 0; i++) {
+    for (unsigned i = 0; i < count_files(manifest) && exit_code == 0; i++) {
         const struct wire_agent_file file = file_of(manifest, i);
 
         exit_code = bring_file(job, &file);

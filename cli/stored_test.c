@@ -68,7 +68,8 @@ static void say(unsigned host, const struct wire_agent_file *file,
 static void say_bytes(unsigned host, uint64_t generation, uint32_t index,
                       uint64_t n_bytes)
 {
-    say(host, &(struct wire_agent_file){generation, index, n_bytes}, "", 0);
+    say(host, &(struct wire_agent_file){generation, generation, index, n_bytes},
+        "", 0);
 }
 
 static void say_file(unsigned host, uint64_t generation, uint32_t index)
@@ -76,8 +77,9 @@ static void say_file(unsigned host, uint64_t generation, uint32_t index)
     say_bytes(host, generation, index, FILE_BYTES);
 }
 
-/** Of so many files. */
-static void say_manifest(unsigned host, uint64_t generation, unsigned n_files)
+/** Of so many files, and one of generation `of`; 0: of none. */
+static void say_manifest_with(unsigned host, uint64_t generation,
+                              unsigned n_files, uint64_t of)
 {
     struct checkpoint_manifest *manifest = calloc(1, sizeof *manifest);
     size_t size;
@@ -91,12 +93,20 @@ static void say_manifest(unsigned host, uint64_t generation, unsigned n_files)
     for (unsigned i = 0; i < n_files; i++) {
         manifest->files[i].n_bytes = FILE_BYTES;
     }
+    manifest->n_older = of > 0;
+    manifest->older[0] = (struct checkpoint_older){of, 1, {FILE_BYTES, 0}};
     text = checkpoint_manifest_write(manifest, &size);
     assert_non_null(text);
-    say(host, &(struct wire_agent_file){generation, MEMORY_MANIFEST, 0}, text,
-        size);
+    say(host,
+        &(struct wire_agent_file){generation, generation, MEMORY_MANIFEST, 0},
+        text, size);
     free(text);
     free(manifest);
+}
+
+static void say_manifest(unsigned host, uint64_t generation, unsigned n_files)
+{
+    say_manifest_with(host, generation, n_files, 0);
 }
 
 static uint64_t choose(void)
@@ -140,7 +150,7 @@ static void without_a_manifest_there_is_none(void **unused)
     say_file(1, 9, 0);
     say_file(2, 9, 1);
     assert_int_equal(choose(), 0);
-    say(1, &(struct wire_agent_file){9, MEMORY_MANIFEST, 0}, text,
+    say(1, &(struct wire_agent_file){9, 9, MEMORY_MANIFEST, 0}, text,
         sizeof text - 1);
     assert_int_equal(choose(), 0);
 }
@@ -153,6 +163,22 @@ static void what_has_not_come_whole_does_not_count(void **unused)
     say_bytes(1, 7, 0, FILE_BYTES - 1);
     assert_int_equal(choose(), 0);
     say_file(2, 7, 0);
+    assert_int_equal(choose(), 7);
+}
+
+/** Not under that name in another generation, nor another one that this generation has. */
+static void without_an_older_file_it_is_not_whole(void **unused)
+{
+    (void)unused;
+    say_manifest_with(1, 7, 2, 5);
+    say_file(1, 7, 0);
+    say_file(2, 7, 1);
+    assert_int_equal(choose(), 0);
+    say(2, &(struct wire_agent_file){6, 5, 1, FILE_BYTES}, "", 0);
+    say(2, &(struct wire_agent_file){7, 4, 1, FILE_BYTES}, "", 0);
+    say(2, &(struct wire_agent_file){7, 5, 1, FILE_BYTES - 1}, "", 0);
+    assert_int_equal(choose(), 0);
+    say(3, &(struct wire_agent_file){7, 5, 1, FILE_BYTES}, "", 0);
     assert_int_equal(choose(), 7);
 }
 
@@ -178,6 +204,7 @@ int main(void)
         TEST(the_newest_that_is_whole_is_taken),
         TEST(without_a_manifest_there_is_none),
         TEST(what_has_not_come_whole_does_not_count),
+        TEST(without_an_older_file_it_is_not_whole),
         TEST(nonsense_is_not_taken),
     };
 

@@ -20,9 +20,6 @@
 #define TIB ((uint64_t)1 << 40)
 #define DAY_S (24u * 60 * 60)
 
-/** Of --buddy, where --recover does not say another number. */
-#define BUDDY_RECOVERIES 3u
-
 /** Room for the stacks, from ULT_STACKS_BASE on. */
 #define STACKS_MAX (2 * TIB)
 
@@ -422,13 +419,18 @@ static int parse_checkpoint(struct reading *reading, struct options *options)
 static int parse_buddy(struct reading *reading, struct options *options)
 {
     struct checkpoint_option *checkpoint = &options->checkpoint;
+    const char *text = reading->text;
 
-    if (strcmp(reading->text, "none") == 0) {
+    options->buddy = 0;
+    options->buddy_is_auto = strcmp(text, "auto") == 0;
+    options->buddy_is_tried = strcmp(text, OPTIONS_BUDDY_TRIED) == 0;
+    if (options->buddy_is_auto || strcmp(text, "off") == 0) {
         return 1;
     }
-    options->buddy = parse_every(reading->text, checkpoint);
+    options->buddy =
+        parse_every(options->buddy_is_tried ? "every=60s" : text, checkpoint);
     snprintf(reading->allowed, sizeof reading->allowed,
-             "none, every=Ns (up to a day) or every=N");
+             "auto, off, every=Ns (up to a day) or every=N");
     return options->buddy;
 }
 
@@ -571,7 +573,7 @@ tm_status options_read(struct options *options, char *error, size_t size)
         return TM_ECONFIG;
     }
     if (result.buddy && result.recover == 0) {
-        result.recover = BUDDY_RECOVERIES;
+        result.recover = OPTIONS_BUDDY_RECOVERIES;
     }
     *options = result;
     return TM_OK;

@@ -54,6 +54,11 @@ extern const unsigned n_option_rows;
 /** The most that --max-threads may be; slots of threads are 0 to that. */
 #define OPTIONS_MAX_THREADS 1000000
 
+/** What the launcher has nodes read for `--buddy=auto` when it has decided so. */
+#define OPTIONS_BUDDY_TRIED "ample"
+/** Of --buddy, where --recover does not say another number. */
+#define OPTIONS_BUDDY_RECOVERIES 3u
+
 /** The options of a run, parsed. */
 struct options {
     unsigned nodes;
@@ -85,7 +90,9 @@ struct options {
         unsigned iterations;
         int is_compressed; ///< where it pays
     } checkpoint;
-    int buddy;                  ///< checkpoints are in the memory of hosts
+    int buddy;          ///< checkpoints are in the memory of hosts
+    int buddy_is_auto;  ///< nobody says: the launcher decides
+    int buddy_is_tried; ///< it has: what cannot be saved is no reason to say so
     unsigned checkpoint_before; ///< seconds before the time limit; 0: none
     char restart[1024];         ///< "none": none
     unsigned recover;           ///< tries from one checkpoint; 0: none

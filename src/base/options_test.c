@@ -275,6 +275,28 @@ static void a_checkpoint_is_a_folder_and_words_behind(void **state)
     }
 }
 
+static void a_buddy_is_asked_for_or_is_the_launchers_choice(void **state)
+{
+    struct options options = read_with("TEAMSTER_BUDDY", "auto");
+
+    (void)state;
+    assert_true(!options.buddy && options.buddy_is_auto);
+    assert_int_equal(options.recover, 0);
+    options = read_with("TEAMSTER_BUDDY", "off");
+    assert_true(!options.buddy && !options.buddy_is_auto);
+    options = read_with("TEAMSTER_BUDDY", "every=7");
+    assert_true(options.buddy && !options.buddy_is_auto);
+    assert_true(!options.buddy_is_tried);
+    assert_int_equal(options.checkpoint.iterations, 7);
+    assert_int_equal(options.recover, 3);
+    options = read_with("TEAMSTER_BUDDY", OPTIONS_BUDDY_TRIED);
+    assert_true(options.buddy && options.buddy_is_tried);
+    assert_int_equal(options.checkpoint.seconds, 60);
+    expect_refusal("TEAMSTER_BUDDY", "saved",
+                   "TEAMSTER_BUDDY (--buddy) is 'saved'; allowed: auto, off, "
+                   "every=Ns (up to a day) or every=N");
+}
+
 static void a_refusal_is_one_line_whatever_the_value(void **state)
 {
     char value[5000];
@@ -390,6 +412,7 @@ int main(void)
         cmocka_unit_test(a_refusal_names_variable_value_and_what_is_allowed),
         cmocka_unit_test(to_track_is_an_iteration_and_a_file),
         cmocka_unit_test(a_checkpoint_is_a_folder_and_words_behind),
+        cmocka_unit_test(a_buddy_is_asked_for_or_is_the_launchers_choice),
         cmocka_unit_test(a_refusal_is_one_line_whatever_the_value),
         cmocka_unit_test(stacks_that_do_not_fit_their_addresses_are_refused),
         cmocka_unit_test(each_variable_is_its_option_in_capitals),

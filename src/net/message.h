@@ -25,7 +25,7 @@ enum message_type {
 #define MESSAGE(number, owner, name, meaning, fields, body)                    \
     MESSAGE_##name = (number),
 #include "net/messages.def"
-    MESSAGES_END = 160, ///< above all numbers
+    MESSAGES_END = 168, ///< above all numbers
 };
 
 /** Who receives a message. Those up to `numbers` are of what the program does: their

@@ -374,6 +374,17 @@ void checkpoint_older_path(char *path, const char *folder, uint64_t generation,
              generation, of, index);
 }
 
+void checkpoint_path_of(char *path, const char *folder, uint64_t generation,
+                        const struct checkpoint_older *file)
+{
+    if (file->generation == generation) {
+        checkpoint_file_path(path, folder, generation, (unsigned)file->index);
+    } else {
+        checkpoint_older_path(path, folder, generation, file->generation,
+                              file->index);
+    }
+}
+
 static void manifest_path(char *path, const char *folder, uint64_t generation,
                           const char *behind)
 {
@@ -420,15 +431,16 @@ const char *checkpoint_keep(const char *folder, uint64_t generation,
 {
     char from[CHECKPOINT_PATH_MAX];
     char to[CHECKPOINT_PATH_MAX];
+    struct stat state;
 
-    if (older->generation == other) {
-        checkpoint_file_path(from, folder, other, (unsigned)older->index);
-    } else {
-        checkpoint_older_path(from, folder, other, older->generation,
-                              older->index);
+    checkpoint_path_of(from, folder, other, older);
+    checkpoint_path_of(to, folder, generation, older);
+    if (stat(from, &state) != 0) {
+        return strerror(errno);
     }
-    checkpoint_older_path(to, folder, generation, older->generation,
-                          older->index);
+    if ((uint64_t)state.st_size != older->sum.n_bytes) {
+        return "it does not have the bytes that it had";
+    }
     return link(from, to) == 0 ? NULL : strerror(errno);
 }
 

@@ -87,8 +87,12 @@ void checkpoint_file_path(char *path, const char *folder, uint64_t generation,
 void checkpoint_older_path(char *path, const char *folder, uint64_t generation,
                            uint64_t of, uint64_t index);
 
-/** Have a generation that has been begun keep a file that another one has.
- * @return NULL, or why it cannot */
+/** Where a generation has a file: one of its own, or an older one that it has. */
+void checkpoint_path_of(char *path, const char *folder, uint64_t generation,
+                        const struct checkpoint_older *file);
+
+/** Have a generation that has been begun keep a file that another one has, whole: with as many bytes
+ * as it should have. @return NULL, or why it cannot */
 const char *checkpoint_keep(const char *folder, uint64_t generation,
                             uint64_t other,
                             const struct checkpoint_older *older);

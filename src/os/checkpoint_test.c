@@ -408,6 +408,11 @@ static void what_is_not_there_cannot_be_kept(void **state)
     (void)state;
     assert_null(checkpoint_begin(folder, 2));
     assert_non_null(checkpoint_keep(folder, 2, 1, &older));
+    older.index = 2;
+    older.sum.n_bytes++; // it has not come whole
+    assert_non_null(checkpoint_keep(folder, 2, 1, &older));
+    older.sum.n_bytes--;
+    assert_null(checkpoint_keep(folder, 2, 1, &older));
     free(parent);
 }
 

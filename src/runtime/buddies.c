@@ -11,7 +11,8 @@
 //             put it into their folders (COPIES_HEARD), the checkpoint is whole
 //
 // If one of them could not, or a file could not be copied, all remove it. Two generations are
-// kept, as on a disk. A host goes with what is in its memory; all else is there still, so the run goes
+// kept, as on a disk. What has not changed since the newest is in files that it has already: these
+// get a second name, on both hosts (checkpoint_part.c, checkpoint_copy.c). A host goes with what is in its memory; all else is there still, so the run goes
 // back to the newest generation of which each file is on a host that is left (cli/stored.c).
 //
 // B1 A manifest is on a host only when each file is on two, if there are two.
@@ -32,9 +33,20 @@
 /** The folder of the run, in this host's memory: cli/keeper.c. */
 #define FOLDER "TEAMSTER_FOLDER"
 
-/** So many times a node's part has to fit into what there is still: the copy that it is written
+/** So many times what a node writes has to fit into what there is still: the copy that it is written
  * from, its file, that of the host in front, and as much to spare. */
 #define TIMES_IN_MEMORY 4u
+
+/** Nobody has asked for it: all that a node has must fit in so often, whatever of it is new, so that
+ * the program can still grow by more than that. And pages that are in a swap file stay there. */
+#define TIMES_IF_TRIED 8u
+
+/** A folder in which no file can be. */
+#define NOWHERE "/dev/null/" CHECKPOINT_IN_MEMORY
+
+#define TOO_MUCH                                                               \
+    "it would take more memory than there is (--checkpoint=DIR writes to a "   \
+    "disk)"
 
 // ---- the beginning
 
@@ -44,6 +56,13 @@ void buddies_use_memory(struct node *node)
     const char *folder = getenv(FOLDER);
 
     if (!options->buddy) {
+        return;
+    }
+    written_files_note(&node->buddies.inherited);
+    if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
+        // What others ask of it fails, and they give it up.
+        snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
+                 "%s", NOWHERE);
         return;
     }
     if (folder == NULL || folder[0] == '\0') {
@@ -58,12 +77,25 @@ void buddies_use_memory(struct node *node)
     }
 }
 
+void buddies_leave_out(struct node *node)
+{
+    if (node->self == 0) {
+        node->options.checkpoint.folder[0] = '\0';
+    }
+}
+
 void buddies_tell_where(const struct node *node)
 {
     const struct checkpoint_option *option = &node->options.checkpoint;
     const int is_alone = host_ring_next(&node->port.roster,
                                         node->members.host_of, 0) == NODE_NONE;
 
+    if (node->options.buddy_is_tried) {
+        log_error("each minute this run is saved in the memory of its hosts, "
+                  "if it can be, and goes back to that if one is lost "
+                  "(docs/checkpoints.md, chapter 9; --buddy=off: it ends)");
+        return;
+    }
     log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
               "threads, but not what main(), libraries and files have "
               "(docs/checkpoints.md)",
@@ -73,12 +105,27 @@ void buddies_tell_where(const struct node *node)
               option->seconds > 0 ? "s" : "iterations");
 }
 
-const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
+// REQUIRES(node->mutex)
+static int is_ample(struct node *node, uint64_t n_whole, uint64_t spare)
+{
+    struct pager_stats pager = {0};
+
+    if (paging_is_on(&node->paging)) {
+        pager_stats(node->paging.pager, &pager);
+    }
+    return pager.out == 0 && n_whole <= spare / TIMES_IF_TRIED;
+}
+
+const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
+                                 uint64_t n_whole)
 {
     struct memory_watch watch;
     struct memory_state memory;
     unsigned n_beside;
+    uint64_t spare;
+    int will_do;
 
+    node->buddies.room = UINT64_MAX;
     if (!node->options.buddy) {
         return NULL;
     }
@@ -88,11 +135,19 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes)
     memory_read(&watch, &memory);
     node_enter(node);
     n_beside = capacity_n_beside(node, node->n_nodes);
+    spare =
+        planned_faults_spare(&node->planned_faults, node->checkpoint.generation,
+                             memory.available.bytes) /
+        n_beside;
+    node->buddies.room = spare / TIMES_IN_MEMORY;
+    will_do = !node->options.buddy_is_tried || is_ample(node, n_whole, spare);
     node_leave(node);
-    return n_bytes * TIMES_IN_MEMORY <= memory.available.bytes / n_beside
-               ? NULL
-               : "it would take more memory than there is (--checkpoint=DIR "
-                 "writes to a disk)";
+    return will_do ? buddies_why_no_more(node, n_bytes) : TOO_MUCH;
+}
+
+const char *buddies_why_no_more(const struct node *node, uint64_t n_written)
+{
+    return n_written <= node->buddies.room ? NULL : TOO_MUCH;
 }
 
 // ---- round 2, the root
@@ -224,6 +279,10 @@ static tm_status receive(struct node *node, node_id from,
                          const struct message *message)
 {
     switch (message->type) {
+    case MESSAGE_copy_keep:
+        return copy_take_keep(node, from, &message->u.copy_keep);
+    case MESSAGE_copy_kept:
+        return copy_take_kept(node, from, &message->u.copy_kept);
     case MESSAGE_copy_part:
         return copy_take_part(node, from, message);
     case MESSAGE_copy_taken:

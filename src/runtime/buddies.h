@@ -4,22 +4,27 @@
 
 #include <stdint.h>
 
+#include "net/message.h"
 #include "net/roster.h"
-#include "os/checkpoint_file.h"
+#include "os/checkpoint_manifest.h"
+#include "os/written_file.h"
 
 struct node;
 
 /* Checkpoints in the memory of hosts, --buddy: buddies.c. */
 
-/** A node's file on its way to the next host: checkpoint_copy.c. */
+/** A node's files on their way to the next host: checkpoint_copy.c. */
 struct copy_out {
-    int fd; ///< -1: none is under way
     node_id to;
-    uint32_t index;
+    struct checkpoint_older
+        files[CHECKPOINT_OLDER_MAX + 1]; ///< [n] the last one is this one's own
+    unsigned n;
+    unsigned n_begun; ///< of them; the last of these is under way
+    int is_asked;     ///< has the next host got it?
+    int fd;           ///< -1: no parts of it are sent
     uint64_t n_sent;
     unsigned n_flying; ///< parts that are not answered yet
-    struct checkpoint_sum sum;
-    char why[128]; ///< it could not be taken; "": it can, until now
+    char why[128];     ///< it could not be taken; "": it can, until now
 };
 
 /** Guarded by the node lock. */
@@ -29,15 +34,27 @@ struct buddies {
     // the root's
     unsigned n_awaited; ///< leaders that have not answered yet
     int is_giving_up;   ///< they are to remove it
+
+    struct written_files inherited; ///< others have opened them
+
+    // the clerk's, then that of who writes the file
+    uint64_t room; ///< bytes that there is memory to write anew
 };
 
 /** With --buddy: have this node's checkpoints be in the folder of the run. Ends the process if there is
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
 
-/** Why a checkpoint of which this node has so many bytes would take too much memory; NULL: it would
- * not. Not under the node lock. */
-const char *buddies_why_too_much(struct node *node, uint64_t n_bytes);
+/** Nobody has asked for checkpoints (--buddy=auto), and there can be none: have the root make none. */
+void buddies_leave_out(struct node *node);
+
+/** Why a checkpoint for which this node would write so many bytes would take too much memory; NULL:
+ * it would not. Not under the node lock. @param n_whole  bytes, if all were written */
+const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
+                                 uint64_t n_whole);
+
+/** The same, for one that is being written. On the thread that writes. */
+const char *buddies_why_no_more(const struct node *node, uint64_t n_written);
 
 /** Say where checkpoints are. On the root. */
 void buddies_tell_where(const struct node *node);
@@ -48,12 +65,18 @@ void buddies_confirm(struct node *node);
 
 // ---- checkpoint_copy.c
 
-/** This node's file is whole: bring it to the next host, if there is one, and tell the root. Not
- * under the node lock. */
-void copy_begin(struct node *node, uint32_t index,
-                const struct checkpoint_sum *sum);
+/** This node's file is whole: bring it and the older ones that it refers to to the next host, if
+ * there is one, and tell the root. Not under the node lock.
+ * @param files  [n] <= CHECKPOINT_OLDER_MAX + 1; the last one is this generation's */
+void copy_begin(struct node *node, const struct checkpoint_older *files,
+                unsigned n);
 
-struct message;
+/** Another node asks whether an older file of its own is here; it says whether one of this node's is
+ * there. */
+tm_status copy_take_keep(struct node *node, node_id from,
+                         const struct message_copy_keep *keep);
+tm_status copy_take_kept(struct node *node, node_id from,
+                         const struct message_copy_kept *kept);
 /** A part of another node's file has come; one of this node's has been taken there. */
 tm_status copy_take_part(struct node *node, node_id from,
                          const struct message *message);

@@ -52,6 +52,8 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define GATHER_MAX_NS (5 * SECOND_NS)
+#define TRIED_GATHER_MAX_NS SECOND_NS // nobody has asked for it
+#define DOUBLED_MAX 10u
 #define AGAIN_NS (20 * SECOND_NS)
 #define ROUND_NS (SECOND_NS / 1000)
 
@@ -116,6 +118,12 @@ static void gather(struct node *node, uint64_t above)
     ask_all(node, 0, above);
 }
 
+static uint64_t period_ns(const struct node *node)
+{
+    return planned_faults_period_ns(
+        &node->planned_faults, node->options.checkpoint.seconds * SECOND_NS);
+}
+
 static void rest(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
@@ -123,12 +131,33 @@ static void rest(struct node *node)
     checkpoint->step = CUT_IDLE;
     checkpoint->is_asking = 0;
     checkpoint->held_ns = 0;
-    checkpoint->due_ns =
-        clock_now_ns() + node->options.checkpoint.seconds * SECOND_NS;
+    checkpoint->due_ns = clock_now_ns() + period_ns(node);
     ask_all(node, 0, NONE_HELD);
 }
 
-// It would be of no use to try at once again, and threads have waited.
+static void tell_none(const struct node *node, const char *why)
+{
+    if (node->options.buddy_is_tried) { // and nobody has asked for it
+        log_debug("no checkpoint: %s", why);
+    } else {
+        log_warning("no checkpoint: %s", why);
+    }
+}
+
+// Threads have waited. Where nobody has asked for that, a program that cannot be saved is to wait less and
+// less often.
+static uint64_t again_ns(struct node *node)
+{
+    struct checkpoint *checkpoint = &node->checkpoint;
+
+    if (!node->options.buddy_is_tried) {
+        return AGAIN_NS;
+    }
+    checkpoint->n_failed += checkpoint->n_failed < DOUBLED_MAX;
+    return period_ns(node) << checkpoint->n_failed;
+}
+
+// It would be of no use to try at once again.
 static void give_up(struct node *node, const char *why)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
@@ -139,10 +168,10 @@ static void give_up(struct node *node, const char *why)
         cut_marks_tell_saved(node, 0, 0, checkpoint->n_told, why);
     } else if (strcmp(why, checkpoint->told) != 0) { // it may stay so
         snprintf(checkpoint->told, sizeof checkpoint->told, "%s", why);
-        log_warning("no checkpoint: %s", why);
+        tell_none(node, why);
     }
     rest(node);
-    next_ns = clock_now_ns() + AGAIN_NS;
+    next_ns = clock_now_ns() + again_ns(node);
     checkpoint->due_ns =
         next_ns > checkpoint->due_ns ? next_ns : checkpoint->due_ns;
 }
@@ -335,17 +364,21 @@ static void await_threads(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
     const uint64_t now_ns = clock_now_ns();
+    const uint64_t most_ns =
+        node->options.buddy_is_tried && !is_asked(checkpoint)
+            ? TRIED_GATHER_MAX_NS
+            : GATHER_MAX_NS;
     char why[160];
 
     if (checkpoint->held_ns == 0) {
         return;
     }
-    if (now_ns - checkpoint->held_ns > GATHER_MAX_NS) {
+    if (now_ns - checkpoint->held_ns > most_ns) {
         snprintf(why, sizeof why,
                  "%u of %u threads have come to the end of an iteration "
                  "(tm_iteration_end) within %u s",
                  checkpoint->last.n_held, sync_n_alive(node->sync) - 1,
-                 (unsigned)(GATHER_MAX_NS / SECOND_NS));
+                 (unsigned)(most_ns / SECOND_NS));
         give_up(node, why);
     } else if (!checkpoint->is_asking &&
                now_ns - checkpoint->asked_ns >= ROUND_NS) {
@@ -446,6 +479,7 @@ static void end_checkpoint(struct node *node)
         return;
     }
     checkpoint->told[0] = '\0';
+    checkpoint->n_failed = 0;
     checkpoint->whole[1] = checkpoint->whole[0];
     checkpoint->whole[0] = checkpoint->generation;
     checkpoint->n_told = checkpoint->n_meant;
@@ -477,10 +511,16 @@ void checkpoint_ask(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
 
-    if (node->self != 0 || !checkpoint_is_wanted(node)) {
-        return; // the launcher knows, and does not ask
+    if (node->self != 0) {
+        return;
     }
     checkpoint->n_asked++;
+    if (!checkpoint_is_wanted(node)) { // the launcher knows, unless it is tried
+        checkpoint->n_told = checkpoint->n_asked;
+        cut_marks_tell_saved(node, 0, 0, checkpoint->n_told,
+                             "this program, or its host, cannot have any");
+        return;
+    }
     checkpoint->wanted_ns = clock_now_ns();
     if (checkpoint->step == CUT_IDLE) {
         checkpoint->due_ns = 0;
@@ -609,19 +649,16 @@ static void roster_changed(struct node *node, int is_first)
 }
 
 // Stacks point to code, so that has to be where it was.
-static void refuse_what_cannot_go_on(const struct node *node)
+static const char *why_it_cannot_go_on(const struct node *node)
 {
     const char *why =
         node->unchanged == NULL ? NULL : node->unchanged->why_unsaved();
 
-    if (why != NULL) {
-        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: %s", why);
+    if (why == NULL && !image_is_fixed()) {
+        why = "address randomisation is on in this process; start the program "
+              "with `teamster run`";
     }
-    if (!image_is_fixed()) {
-        log_fatal(EXIT_CONFIG,
-                  "--checkpoint and --restart: address randomisation is on in "
-                  "this process; start the program with `teamster run`");
-    }
+    return why;
 }
 
 // main() may change the working folder later.
@@ -654,6 +691,7 @@ void checkpoint_fix_folders(struct options *options)
 static void open_checkpoint(struct node *node)
 {
     struct checkpoint *checkpoint = &node->checkpoint;
+    const char *why;
 
     checkpoint->above = NONE_HELD;
     checkpoint->process = random_mix(clock_now_ns() ^ (uint64_t)getpid());
@@ -661,8 +699,16 @@ static void open_checkpoint(struct node *node)
     if (!checkpoint_is_wanted(node) && checkpoint->restored == NULL) {
         return;
     }
-    refuse_what_cannot_go_on(node);
-    if (checkpoint_is_wanted(node) && !node->options.buddy &&
+    why = why_it_cannot_go_on(node);
+    if (why != NULL && node->options.buddy_is_tried &&
+        checkpoint->restored == NULL) {
+        buddies_leave_out(node);
+        return;
+    }
+    if (why != NULL) {
+        log_fatal(EXIT_CONFIG, "--checkpoint and --restart: %s", why);
+    }
+    if (checkpoint_is_wanted(node) &&
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
@@ -735,6 +781,10 @@ static void start_checkpoint(struct node *node)
     if (why == NULL && node->options.recover == 0) {
         why = checkpoint_claim(option->folder); // else the launcher has
     }
+    if (why != NULL && node->options.buddy_is_tried) {
+        buddies_leave_out(node);
+        return;
+    }
     if (why != NULL) {
         log_fatal(EXIT_OUTPUT, "checkpoints cannot be written to %s: %s",
                   option->folder, why);
@@ -753,7 +803,7 @@ static void start_checkpoint(struct node *node)
             "this one are there; --restart=%s goes on from them",
             option->folder, option->folder);
     }
-    checkpoint->due_ns = clock_now_ns() + option->seconds * SECOND_NS;
+    checkpoint->due_ns = clock_now_ns() + period_ns(node);
 }
 
 // What has been taken becomes a checkpoint: who starts the program again may want it.

@@ -79,6 +79,7 @@ struct checkpoint {
     // the root's
     enum cut_step step;
     uint64_t due_ns;
+    unsigned n_failed;  ///< tries in a row, that nobody has asked for
     uint32_t n_asked;   ///< how often the launcher has asked for one ...
     uint32_t n_told;    ///< ... and how many of these have been answered
     uint32_t n_meant;   ///< that the one that is being written answers
@@ -173,6 +174,9 @@ struct part_writer {
     uint64_t n_kept; ///< stretches that were not written again
     const char *why; ///< what it was to have cannot be had; NULL: it can
 };
+
+/** How many of so many bytes this node is likely to write to the next one. */
+uint64_t part_expect(struct checkpoint *checkpoint, uint64_t n_bytes);
 
 /** Begin it. Waits for the disk, as all of these do.
  * @return NULL, or why it cannot be written: then there is nothing to end */

@@ -281,9 +281,11 @@ static double milliseconds_since(uint64_t ns)
 static const char *open_part(struct node *node, struct taking *taking)
 {
     const char *why = node->self == 0 ? open_generation(node) : NULL;
+    const uint64_t n_bytes = taking->n_pages * TM_PAGE_SIZE;
 
     if (why == NULL) {
-        why = buddies_why_too_much(node, taking->n_pages * TM_PAGE_SIZE);
+        why = buddies_why_too_much(
+            node, part_expect(&node->checkpoint, n_bytes), n_bytes);
     }
     if (why == NULL) {
         take_snapshot(node, taking);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A node's file of a checkpoint, brought to the next host (buddies.c). It is in this host's memory,
-// whole; parts of it go to that host's leader, who puts them into a file of the same name:
+// A node's files of a checkpoint, brought to the next host (buddies.c): its own, which is in this host's
+// memory, whole, and the older ones that it refers to. That host's leader has most of these from
+// earlier generations, and gives them a second name:
 //
-//   copy_begin        the first parts are sent: N_FLYING
-//   COPY_TAKEN        the next one; when all are there, the root is told that this node has written
+//   copy_begin        the first older file is asked for (COPY_KEEP)
+//   COPY_KEPT         it is there: the next one; it is not, for another host was the next one
+//                     then: its parts are sent, as if it were new
+//   own file          its first parts are sent: N_FLYING
+//   COPY_TAKEN        the next one; when all are there, the next file
+//   after the last    the root is told that this node has written
 //
 // What is done is done by the service thread: from memory to memory, a part at a time, so nobody waits
 // for it, threads least of all. A part that cannot be taken ends it, and the root is told why.
 //
 // Y1 The root is told when no part is under way any more.
+// Y2 What a host is not known to have is sent: it says what it has, and nobody remembers that.
 #include "base/log.h"
 #include "cluster/host_ring.h"
 #include "os/checkpoint_manifest.h"
@@ -28,26 +34,33 @@
 
 _Static_assert(PART_SIZE <= MESSAGE_BODY_MAX, "a part is a body");
 
-// ---- who has the file
+// ---- who has the files
+
+static const struct checkpoint_older *file_under_way(const struct copy_out *out)
+{
+    return &out->files[out->n_begun - 1];
+}
 
 static void end(struct node *node, const char *why)
 {
     struct copy_out *out = &node->buddies.out;
 
     descriptor_drop(&out->fd);
-    told_saved(node, &out->sum, why);
+    told_saved(node, &out->files[out->n - 1].sum, why);
 }
 
 // @return NULL, or why it cannot be read
 static const char *send_part(struct node *node, struct copy_out *out)
 {
     static uint8_t bytes[PART_SIZE]; // under the node lock
+    const struct checkpoint_older *file = file_under_way(out);
     const ssize_t size =
         pread(out->fd, bytes, sizeof bytes, (off_t)out->n_sent);
     const struct message message = {
         .type = MESSAGE_copy_part,
         .u.copy_part = {.generation = node->checkpoint.generation,
-                        .index = out->index,
+                        .of = file->generation,
+                        .index = (uint32_t)file->index,
                         .offset = out->n_sent},
         .body = bytes,
         .body_size = (uint32_t)size,
@@ -62,50 +75,116 @@ static const char *send_part(struct node *node, struct copy_out *out)
     return NULL;
 }
 
-static void send_more(struct node *node)
+static void send_parts(struct node *node)
 {
     struct copy_out *out = &node->buddies.out;
 
     while (out->why[0] == '\0' && out->n_flying < N_FLYING &&
-           out->n_sent < out->sum.n_bytes) {
+           out->n_sent < file_under_way(out)->sum.n_bytes) {
         const char *why = send_part(node, out);
 
         if (why != NULL) {
             snprintf(out->why, sizeof out->why, "%s", why);
         }
     }
-    if (out->n_flying == 0) { // Y1
-        end(node, out->why[0] == '\0' ? NULL : out->why);
-    }
 }
 
-void copy_begin(struct node *node, uint32_t index,
-                const struct checkpoint_sum *sum)
+static void begin_parts(struct node *node)
 {
     struct copy_out *out = &node->buddies.out;
     char path[CHECKPOINT_PATH_MAX];
 
-    checkpoint_file_path(path, node->options.checkpoint.folder,
-                         node->checkpoint.generation, index);
+    checkpoint_path_of(path, node->options.checkpoint.folder,
+                       node->checkpoint.generation, file_under_way(out));
+    out->n_sent = 0;
+    out->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (out->fd < 0) {
+        snprintf(out->why, sizeof out->why, "%s", strerror(errno));
+    } else {
+        send_parts(node);
+    }
+}
+
+static void ask_for_it(struct node *node)
+{
+    struct copy_out *out = &node->buddies.out;
+    const struct checkpoint_older *file = file_under_way(out);
+
+    out->is_asked = 1;
+    port_send(&node->port, out->to,
+              &(struct message){
+                  .type = MESSAGE_copy_keep,
+                  .u.copy_keep = {.generation = node->checkpoint.generation,
+                                  .newest = node->checkpoint.newest,
+                                  .of = file->generation,
+                                  .index = (uint32_t)file->index,
+                                  .n_bytes = file->sum.n_bytes},
+              });
+}
+
+static void begin_file(struct node *node)
+{
+    struct copy_out *out = &node->buddies.out;
+
+    out->n_begun++;
+    if (file_under_way(out)->generation == node->checkpoint.generation) {
+        begin_parts(node);
+    } else {
+        ask_for_it(node);
+    }
+}
+
+// To the next file, if nothing of one is under way.
+static void go_on(struct node *node)
+{
+    struct copy_out *out = &node->buddies.out;
+
+    while (out->n_flying == 0 && !out->is_asked) { // Y1
+        descriptor_drop(&out->fd);
+        if (out->why[0] != '\0' || out->n_begun == out->n) {
+            end(node, out->why[0] == '\0' ? NULL : out->why);
+            return;
+        }
+        begin_file(node);
+    }
+}
+
+void copy_begin(struct node *node, const struct checkpoint_older *files,
+                unsigned n)
+{
+    struct copy_out *out = &node->buddies.out;
+
     node_enter(node);
     *out = (struct copy_out){
         .fd = -1,
         .to = host_ring_next(&node->port.roster, node->members.host_of,
                              node->self),
-        .index = index,
-        .sum = *sum,
+        .n = n,
     };
+    memcpy(out->files, files, n * sizeof *files);
     if (out->to == NODE_NONE) {
         end(node, NULL);
     } else {
-        out->fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (out->fd < 0) {
-            end(node, strerror(errno));
-        } else {
-            send_more(node);
-        }
+        go_on(node);
     }
     node_leave(node);
+}
+
+tm_status copy_take_kept(struct node *node, node_id from,
+                         const struct message_copy_kept *kept)
+{
+    struct copy_out *out = &node->buddies.out;
+
+    if (!out->is_asked || from != out->to ||
+        kept->generation != node->checkpoint.generation) {
+        return TM_EWIRE;
+    }
+    out->is_asked = 0;
+    if (!kept->is_kept) { // Y2
+        begin_parts(node);
+    }
+    go_on(node);
+    return TM_OK;
 }
 
 tm_status copy_take_answer(struct node *node, node_id from,
@@ -122,7 +201,8 @@ tm_status copy_take_answer(struct node *node, node_id from,
         snprintf(out->why, sizeof out->why, "%.*s", (int)message->body_size,
                  (const char *)message->body);
     }
-    send_more(node);
+    send_parts(node);
+    go_on(node);
     return TM_OK;
 }
 
@@ -133,10 +213,48 @@ void copy_close(struct node *node)
 
 // ---- the next host
 
+// Is this the leader that another node's files go to?
+static int is_for_here(const struct node *node, node_id from)
+{
+    return node->options.buddy && roster_has(&node->port.roster, from) &&
+           host_ring_next(&node->port.roster, node->members.host_of, from) ==
+               node->self;
+}
+
+static int keep_file(const struct node *node,
+                     const struct message_copy_keep *keep)
+{
+    const char *folder = node->options.checkpoint.folder;
+    const struct checkpoint_older older = {
+        keep->of, keep->index, {.n_bytes = keep->n_bytes}};
+
+    return checkpoint_open_generation(folder, keep->generation) == NULL &&
+           checkpoint_keep(folder, keep->generation, keep->newest, &older) ==
+               NULL;
+}
+
+tm_status copy_take_keep(struct node *node, node_id from,
+                         const struct message_copy_keep *keep)
+{
+    if (!is_for_here(node, from) || keep->index >= TM_MAX_NODES ||
+        keep->of > keep->newest || keep->newest >= keep->generation) {
+        return TM_EWIRE;
+    }
+    port_send(&node->port, from,
+              &(struct message){
+                  .type = MESSAGE_copy_kept,
+                  .u.copy_kept = {.generation = keep->generation,
+                                  .is_kept = (uint8_t)keep_file(node, keep)},
+              });
+    return TM_OK;
+}
+
 static const char *write_part(const struct node *node,
                               const struct message *message)
 {
     const struct message_copy_part *part = &message->u.copy_part;
+    const struct checkpoint_older file = {.generation = part->of,
+                                          .index = part->index};
     const char *folder = node->options.checkpoint.folder;
     char path[CHECKPOINT_PATH_MAX];
     const char *why = checkpoint_open_generation(folder, part->generation);
@@ -146,11 +264,11 @@ static const char *write_part(const struct node *node,
     if (why != NULL) {
         return why;
     }
-    checkpoint_file_path(path, folder, part->generation, part->index);
-    fd =
-        open(path,
-             O_WRONLY | O_CREAT | O_CLOEXEC | (part->offset == 0 ? O_TRUNC : 0),
-             0600);
+    checkpoint_path_of(path, folder, part->generation, &file);
+    if (part->offset == 0) {
+        unlink(path); // what other generations have under that name stays
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return strerror(errno);
     }
@@ -164,16 +282,22 @@ static const char *write_part(const struct node *node,
     return why;
 }
 
+static int is_of_sender(const struct node *node, node_id from,
+                        const struct message_copy_part *part)
+{
+    return part->of == part->generation
+               ? part->index == roster_place(&node->port.roster, from)
+               : part->of < part->generation && part->index < TM_MAX_NODES;
+}
+
 tm_status copy_take_part(struct node *node, node_id from,
                          const struct message *message)
 {
     const uint64_t generation = message->u.copy_part.generation;
     const char *why;
 
-    if (!node->options.buddy || !roster_has(&node->port.roster, from) ||
-        message->u.copy_part.index != roster_place(&node->port.roster, from) ||
-        host_ring_next(&node->port.roster, node->members.host_of, from) !=
-            node->self) {
+    if (!is_for_here(node, from) ||
+        !is_of_sender(node, from, &message->u.copy_part)) {
         return TM_EWIRE;
     }
     why = planned_faults_refuse_copy(&node->planned_faults)

@@ -228,6 +228,11 @@ void hold_answer(struct node *node, uint32_t round)
     if (why == NULL && node->unchanged != NULL && state->n_held == n_threads) {
         why = node->unchanged->why_unsaved();
     }
+    if (why == NULL && node->options.buddy_is_tried &&
+        state->n_held == n_threads &&
+        written_files_has_more(&node->buddies.inherited)) {
+        why = "the program has a file open that it writes to";
+    }
     ensure(state->n_held == node->checkpoint.n_held); // H1
     message.body = why;
     message.body_size = why == NULL ? 0 : (uint32_t)strlen(why);

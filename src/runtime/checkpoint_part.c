@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // This node's file of a checkpoint: records, then pages, in stretches of 16. Of each stretch a
-// digest is kept (cut_table.c). If the older of the two generations that are whole has it with the
-// same digest, the file says where (pages_kept) and has no bytes of it; else it has the bytes
-// (pages_saved).
+// digest is kept (cut_table.c). If an earlier generation, its *parent*, has it with the same digest,
+// the file says where (pages_kept) and has no bytes of it; else it has the bytes (pages_saved).
 //
-// That older one is the *parent*, not the newest: it goes when the new one is whole. So if a byte of
-// one of the two that are kept changes on the disk, the other can still be used. A parent is whole, so
-// all its files are on the disk.
+// On a disk the parent is the older of the two that are whole, not the newest: it goes when the new
+// one is whole. So if a byte of one of the two that are kept changes on the disk, the other can still
+// be used. In memory, where room counts, and each file is on two hosts, it is the newest (buddies.c).
+// A parent is whole, so all its files are there.
 //
 //   part_begin()      the generation's folder gets a name for each file of the parent that is
 //                     worth keeping; if one cannot be had there is no parent
 //   part_add_page()   a stretch is put together, and written or kept
 //   part_end()        older files that nothing refers to lose that name; the others are told to
-//                     the root, for the manifest, and then the file itself
+//                     the root, for the manifest, and then the file itself, which in memory is
+//                     brought to another host first
 //
 // A1 Each older file that is referred to has a name in the generation's folder, before that has
 //    a manifest.
-// A2 Two generations that are kept have no file in common.
+// A2 Two generations that are kept on a disk have no file in common.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -30,6 +31,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/** With --buddy the manifest is one message: so many older files it may name, of all nodes. */
+#define OLDER_IN_MEMORY 2048u
+#define MANIFEST_LINE 80u // "older", four numbers
+
+_Static_assert((OLDER_IN_MEMORY + TM_MAX_NODES) * MANIFEST_LINE +
+                       2 * CHECKPOINT_ARGUMENTS_MAX <=
+                   MESSAGE_BODY_MAX,
+               "a manifest is a body");
 
 // ---- records
 
@@ -169,33 +179,57 @@ static void keep_older(struct part_writer *writer)
     cut_table_forget_parent(table, writer->parent);
 }
 
+static unsigned most_older(const struct node *node)
+{
+    const unsigned each = OLDER_IN_MEMORY / node->port.roster.n_live;
+
+    return node->options.buddy && each < CHECKPOINT_OLDER_MAX
+               ? each
+               : CHECKPOINT_OLDER_MAX;
+}
+
 static void begin_table(struct part_writer *writer, unsigned index)
 {
-    struct checkpoint *checkpoint = &writer->node->checkpoint;
+    struct node *node = writer->node;
+    struct checkpoint *checkpoint = &node->checkpoint;
+    const uint64_t parent =
+        node->options.buddy ? checkpoint->newest : checkpoint->parent; // A2
 
     drop_tables(checkpoint);
     writer->table = find_table(checkpoint, 0);
     ensure(writer->table != NULL);
-    writer->parent = checkpoint->parent > 0
-                         ? find_table(checkpoint, checkpoint->parent)
-                         : NULL;
+    writer->parent = parent > 0 ? find_table(checkpoint, parent) : NULL;
     if (writer->parent == NULL) {
         writer->parent = &writer->none;
     }
     cut_table_begin(writer->table, checkpoint->generation, index,
-                    writer->parent);
+                    writer->parent, most_older(node));
     keep_older(writer);
+}
+
+uint64_t part_expect(struct checkpoint *checkpoint, uint64_t n_bytes)
+{
+    const struct cut_table *newest =
+        checkpoint->newest > 0 ? find_table(checkpoint, checkpoint->newest)
+                               : NULL;
+
+    return newest == NULL ? n_bytes : cut_table_expect(newest, n_bytes);
 }
 
 // ---- the file
 
-// The root has made it, but not in the memory of other hosts.
+// The root has made it, but not in the memory of other hosts. A node that has joined with an agent of
+// its own has a folder of its own, which nobody else tidies.
 static const char *open_generation(const struct node *node)
 {
-    return node->options.buddy
-               ? checkpoint_open_generation(node->options.checkpoint.folder,
-                                            node->checkpoint.generation)
-               : NULL;
+    const struct checkpoint *checkpoint = &node->checkpoint;
+    const char *folder = node->options.checkpoint.folder;
+
+    if (!node->options.buddy) {
+        return NULL;
+    }
+    checkpoint_remove_between(folder, 0, checkpoint->parent); // B2
+    return checkpoint_open_generation(folder, checkpoint->generation);
 }
 
 const char *part_begin(struct part_writer *writer, struct node *node)
@@ -243,6 +277,7 @@ static void write_stretch(struct part_writer *writer)
     };
 
     stretch->place = write_record(writer, &message);
+    writer->why = buddies_why_no_more(writer->node, writer->file.n_plain);
     if (writer->node->checkpoint.digests != NULL) {
         cut_table_add(writer->table, stretch);
     }
@@ -332,13 +367,28 @@ static void end_older(struct part_writer *writer)
 }
 
 // What is in memory has to be on another host first: B1 of buddies.c.
-static void tell_end(struct node *node, const struct checkpoint_sum *sum,
-                     const char *why)
+static void copy_files(struct node *node, const struct cut_table *table)
 {
+    struct checkpoint_older files[CHECKPOINT_OLDER_MAX + 1];
+    unsigned n = 0;
+
+    for (unsigned i = 1; i < table->n_sources; i++) {
+        if (table->sources[i].n_used > 0) {
+            files[n++] = table->sources[i].file;
+        }
+    }
+    files[n++] = table->sources[0].file;
+    copy_begin(node, files, n);
+}
+
+static void tell_end(struct part_writer *writer, const char *why)
+{
+    struct node *node = writer->node;
+
     if (why == NULL && node->options.buddy) {
-        copy_begin(node, roster_place(&node->port.roster, node->self), sum);
+        copy_files(node, writer->table);
     } else {
-        tell_saved(node, sum, why);
+        tell_saved(node, &writer->file.sum, why);
     }
 }
 
@@ -357,5 +407,5 @@ void part_end(struct part_writer *writer)
               writer->table->generation, writer->file.n_plain,
               writer->file.sum.n_bytes, writer->n_kept, writer->table->n,
               (double)(clock_now_ns() - writer->began_ns) * 1e-6);
-    tell_end(writer->node, &writer->file.sum, why);
+    tell_end(writer, why);
 }

@@ -37,6 +37,10 @@ void cut_marks_read(struct node *node)
     const int is_there = bootstrap_has_launcher(&node->bootstrap);
     int n = 0;
 
+    if (node->options.buddy_is_tried && !is_there) {
+        node->options.buddy = 0; // a program that one of its nodes has started
+        node->options.recover = 0;
+    }
     if (node->options.recover > 0 && !is_there) {
         log_fatal(EXIT_CONFIG,
                   "--recover: it is `teamster run` that goes back to a "

@@ -9,7 +9,7 @@
 // An older file is let go, and what is still in use of it is written again, if
 //
 //   less than half of it is in use      so files take twice what is saved, at most
-//   there would be too many             the one that the fewest stretches are kept of
+//   there would be too many             those that the fewest stretches are kept of
 //
 // A node knows only what it has written itself, in this run, so nobody else refers to its files;
 // a page that another node wrote last is written again.
@@ -34,7 +34,7 @@ static struct cut_source *least_used(struct cut_table *parent)
     for (unsigned i = 0; i < parent->n_sources; i++) {
         struct cut_source *source = &parent->sources[i];
 
-        if (is_worth_keeping(source) &&
+        if (source->kept_as > 0 &&
             (least == NULL || source->n_used < least->n_used)) {
             least = source;
         }
@@ -42,14 +42,20 @@ static struct cut_source *least_used(struct cut_table *parent)
     return least;
 }
 
-static unsigned count_worthy(const struct cut_table *parent)
+// Those that are taken over have a `kept_as`, any one.
+static void mark_worthy(struct cut_table *parent, unsigned most)
 {
     unsigned n = 0;
 
     for (unsigned i = 0; i < parent->n_sources; i++) {
-        n += (unsigned)is_worth_keeping(&parent->sources[i]);
+        struct cut_source *source = &parent->sources[i];
+
+        source->kept_as = (unsigned)is_worth_keeping(source);
+        n += source->kept_as;
     }
-    return n;
+    for (; n > most; n--) {
+        least_used(parent)->kept_as = 0;
+    }
 }
 
 static void take_source(struct cut_table *table, struct cut_source *source)
@@ -60,23 +66,18 @@ static void take_source(struct cut_table *table, struct cut_source *source)
 }
 
 void cut_table_begin(struct cut_table *table, uint64_t generation,
-                     unsigned index, struct cut_table *parent)
+                     unsigned index, struct cut_table *parent, unsigned most)
 {
-    const struct cut_source *dropped =
-        count_worthy(parent) > CHECKPOINT_OLDER_MAX ? least_used(parent) : NULL;
-
     *table = (struct cut_table){
         .generation = generation,
         .sources = {{.file = {.generation = generation, .index = index}}},
         .n_sources = 1,
     };
     parent->next = 0;
+    mark_worthy(parent, most);
     for (unsigned i = 0; i < parent->n_sources; i++) {
-        struct cut_source *source = &parent->sources[i];
-
-        source->kept_as = 0;
-        if (is_worth_keeping(source) && source != dropped) {
-            take_source(table, source);
+        if (parent->sources[i].kept_as > 0) {
+            take_source(table, &parent->sources[i]);
         }
     }
 }
@@ -130,6 +131,12 @@ void cut_table_add(struct cut_table *table, const struct stretch *now)
 {
     add_stretch(table, now, 0);
     table->sources[0].n_stretches++;
+}
+
+uint64_t cut_table_expect(const struct cut_table *table, uint64_t n_bytes)
+{
+    return table->n == 0 ? n_bytes
+                         : n_bytes * table->sources[0].n_stretches / table->n;
 }
 
 void cut_table_release(struct cut_table *table)

@@ -44,10 +44,12 @@ struct cut_table {
     size_t next; ///< where to look for the next
 };
 
-/** Begin one, empty. @param parent  what has not changed since then may be kept; its files
- * that still have enough are among the new table's sources. May be empty. */
+/** Begin one, empty.
+ * @param parent  what has not changed since then may be kept; its files that still have enough
+ *                are among the new table's sources. May be empty.
+ * @param most    of these files, <= CHECKPOINT_OLDER_MAX */
 void cut_table_begin(struct cut_table *table, uint64_t generation,
-                     unsigned index, struct cut_table *parent);
+                     unsigned index, struct cut_table *parent, unsigned most);
 
 /** None of the older files can be had. */
 void cut_table_forget_parent(struct cut_table *table, struct cut_table *parent);
@@ -66,6 +68,10 @@ const struct checkpoint_older *cut_table_keep(struct cut_table *table,
 
 /** It has been written to the table's own file. @param now  with its place there */
 void cut_table_add(struct cut_table *table, const struct stretch *now);
+
+/** How many of so many bytes have to be written, if as much has changed since this generation as
+ * had before it. */
+uint64_t cut_table_expect(const struct cut_table *table, uint64_t n_bytes);
 
 /** It is of no generation. */
 void cut_table_release(struct cut_table *table);

@@ -46,7 +46,7 @@ static unsigned make_generation(struct cut_table *table, uint64_t generation,
 {
     unsigned n_kept = 0;
 
-    cut_table_begin(table, generation, 1, parent);
+    cut_table_begin(table, generation, 1, parent, CHECKPOINT_OLDER_MAX);
     for (unsigned i = 0; i < n; i++) {
         n_kept += (unsigned)put_stretch(table, parent, i, contents[i]);
     }
@@ -81,9 +81,9 @@ static void other_pages_of_a_stretch_are_another_stretch(void **state)
     struct stretch stretch = make_stretch(5, 7);
 
     (void)state;
-    cut_table_begin(&parent, 1, 0, &none);
+    cut_table_begin(&parent, 1, 0, &none, CHECKPOINT_OLDER_MAX);
     cut_table_add(&parent, &stretch);
-    cut_table_begin(&table, 2, 0, &parent);
+    cut_table_begin(&table, 2, 0, &parent, CHECKPOINT_OLDER_MAX);
     stretch.which = 1; // one has become zero
     assert_null(cut_table_find(&parent, &stretch));
     cut_table_release(&parent);
@@ -100,7 +100,7 @@ static void without_its_files_nothing_of_a_parent_is_kept(void **state)
 
     (void)state;
     make_generation(&parent, 1, &none, contents, 2);
-    cut_table_begin(&table, 2, 0, &parent);
+    cut_table_begin(&table, 2, 0, &parent, CHECKPOINT_OLDER_MAX);
     assert_int_equal(table.n_sources, 2);
     cut_table_forget_parent(&table, &parent);
     assert_int_equal(table.n_sources, 1);
@@ -127,6 +127,47 @@ static void a_file_of_which_less_than_half_is_used_is_let_go(void **state)
     for (unsigned i = 0; i < 3; i++) {
         cut_table_release(&tables[i]);
     }
+}
+
+// Those that the most stretches are kept of.
+static void older_files_are_no_more_than_there_may_be(void **state)
+{
+    uint64_t contents[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    struct cut_table none = {0};
+    struct cut_table tables[4];
+
+    (void)state;
+    make_generation(&tables[0], 1, &none, contents, 8);
+    contents[0] = 10;
+    make_generation(&tables[1], 2, &tables[0], contents, 8);
+    contents[1] = 11;
+    contents[2] = 12;
+    make_generation(&tables[2], 3, &tables[1], contents, 8);
+    assert_int_equal(tables[2].n_sources, 3);
+    cut_table_begin(&tables[3], 4, 1, &tables[2], 1);
+    assert_int_equal(tables[3].n_sources, 2);
+    assert_int_equal(tables[3].sources[1].file.generation, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        cut_table_release(&tables[i]);
+    }
+}
+
+static void as_much_is_expected_as_was_written(void **state)
+{
+    uint64_t contents[4] = {10, 11, 12, 13};
+    struct cut_table none = {0};
+    struct cut_table first;
+    struct cut_table second;
+
+    (void)state;
+    assert_int_equal(cut_table_expect(&none, 1000), 1000);
+    make_generation(&first, 1, &none, contents, 4);
+    assert_int_equal(cut_table_expect(&first, 1000), 1000);
+    contents[2] = 99;
+    make_generation(&second, 2, &first, contents, 4);
+    assert_int_equal(cut_table_expect(&second, 1000), 250);
+    cut_table_release(&first);
+    cut_table_release(&second);
 }
 
 // What is said of the files must be so.
@@ -186,6 +227,8 @@ int main(void)
         cmocka_unit_test(other_pages_of_a_stretch_are_another_stretch),
         cmocka_unit_test(without_its_files_nothing_of_a_parent_is_kept),
         cmocka_unit_test(a_file_of_which_less_than_half_is_used_is_let_go),
+        cmocka_unit_test(older_files_are_no_more_than_there_may_be),
+        cmocka_unit_test(as_much_is_expected_as_was_written),
         cmocka_unit_test(whatever_changes_files_are_few_and_say_what_they_have),
     };
 

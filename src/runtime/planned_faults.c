@@ -10,6 +10,8 @@
 //   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  files of another host find no room, from their Nth
 //                                  part on
 //   TEAMSTER_TEST_REFUSE_MANIFESTS=NODE:N  nor do manifests, from the Nth on
+//   TEAMSTER_TEST_EVERY=NODE:MS    the root makes checkpoints so often
+//   TEAMSTER_TEST_SPARE=NODE:BYTES  there is so much memory for checkpoints, from the third on
 #include "runtime/planned_faults.h"
 
 #include <signal.h>
@@ -44,6 +46,8 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->refuse_in = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
     planned->refuse_manifests_in =
         number_for(self, "TEAMSTER_TEST_REFUSE_MANIFESTS");
+    planned->every_ms = number_for(self, "TEAMSTER_TEST_EVERY");
+    planned->spare = number_for(self, "TEAMSTER_TEST_SPARE");
 }
 
 static int is_from_now_on(uint64_t *n_left)
@@ -60,6 +64,18 @@ int planned_faults_refuse_copy(struct planned_faults *planned)
 int planned_faults_refuse_manifest(struct planned_faults *planned)
 {
     return is_from_now_on(&planned->refuse_manifests_in);
+}
+
+uint64_t planned_faults_period_ns(const struct planned_faults *planned,
+                                  uint64_t ns)
+{
+    return planned->every_ms > 0 ? planned->every_ms * 1000000 : ns;
+}
+
+uint64_t planned_faults_spare(const struct planned_faults *planned,
+                              uint64_t generation, uint64_t n_bytes)
+{
+    return planned->spare > 0 && generation > 2 ? planned->spare : n_bytes;
 }
 
 void planned_faults_delay_file(const struct planned_faults *planned)
@@ -122,6 +138,21 @@ int planned_faults_refuse_manifest(struct planned_faults *planned)
 {
     (void)planned;
     return 0;
+}
+
+uint64_t planned_faults_period_ns(const struct planned_faults *planned,
+                                  uint64_t ns)
+{
+    (void)planned;
+    return ns;
+}
+
+uint64_t planned_faults_spare(const struct planned_faults *planned,
+                              uint64_t generation, uint64_t n_bytes)
+{
+    (void)planned;
+    (void)generation;
+    return n_bytes;
 }
 
 #endif

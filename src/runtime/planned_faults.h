@@ -13,6 +13,8 @@ struct planned_faults {
     uint64_t file_ms;   ///< that a file of a checkpoint is written later
     uint64_t refuse_in; ///< parts of another host's files until none is taken
     uint64_t refuse_manifests_in; ///< the same of manifests; 0: never
+    uint64_t every_ms; ///< from one checkpoint to the next; 0: as it is said
+    uint64_t spare; ///< bytes that there are for checkpoints in memory; 0: all
 };
 
 /** Nodes are connected. Debug builds look at the environment. */
@@ -34,5 +36,13 @@ int planned_faults_refuse_copy(struct planned_faults *planned);
 
 /** The same of a manifest. */
 int planned_faults_refuse_manifest(struct planned_faults *planned);
+
+/** Checkpoints are to be made so often. @return how often they are */
+uint64_t planned_faults_period_ns(const struct planned_faults *planned,
+                                  uint64_t ns);
+
+/** There is so much memory still for a generation. @return how much there is to be */
+uint64_t planned_faults_spare(const struct planned_faults *planned,
+                              uint64_t generation, uint64_t n_bytes);
 
 #endif

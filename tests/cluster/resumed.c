@@ -6,7 +6,7 @@
  * Its one number at the end is the same however often it was ended and went on.
  *
  *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-b PAGES] [-o]
- *             [-w W] [-z] [-c I] [MISTAKE]
+ *             [-w W] [-z] [-c I] [-a I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
  * -b  there are so many pages more; of the first quarter each thread changes one in each
@@ -15,6 +15,7 @@
  * -w  with so much white space before it
  * -z  with the time before it, so that no line is written twice
  * -c  thread 0 kills its process in iteration I, whenever it comes there
+ * -a  in iteration I, and not before, all those pages change
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
  *   held    a mutex is held at the iteration's end
@@ -25,6 +26,7 @@
  *   starts  none, but each node writes a line before it calls tm_init()
  *   lost    main() ends with the exit code of a node that is lost
  *   bound   bytes are bound to a lock
+ *   file    main() has a file open that it writes to
  */
 #include <signal.h>
 #include <string.h>
@@ -53,6 +55,7 @@ static TM_SHARED struct {
     int tells_time;
     unsigned width; // of what a line begins with
     unsigned crash_at;
+    unsigned change_at;
     uint64_t seed;
     char mistake[8];
     unsigned n_pages;
@@ -235,6 +238,13 @@ static void change_page(unsigned me, unsigned iteration)
     page[me] = random % 5 == 0 ? 0 : page[me] + random;
 }
 
+static void change_all_pages(unsigned me)
+{
+    for (unsigned i = me; i < job.n_pages; i += job.n_threads) {
+        job.pages[i * PAGE_WORDS + me] += mix(i, me);
+    }
+}
+
 static void tell_time(FILE *file)
 {
     struct timespec now;
@@ -263,6 +273,9 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
     job.steps[me * 40]++;
     if (job.n_pages > 0) {
         change_page(me, iteration);
+    }
+    if (job.change_at > 0 && iteration == job.change_at) {
+        change_all_pages(me);
     }
     kept[iteration % KEPT] += mix(iteration, me);
     take_turn(me, iteration);
@@ -327,7 +340,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:w:z")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:a:w:z")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -349,6 +362,9 @@ static void read_words(int argc, char **argv)
             break;
         case 'c':
             job.crash_at = value;
+            break;
+        case 'a':
+            job.change_at = value;
             break;
         case 'z':
             job.tells_time = 1;
@@ -406,6 +422,19 @@ static void prepare(void)
     }
 }
 
+// It is gone when all is over, whoever is killed meanwhile.
+static void open_file(void)
+{
+    char path[4096];
+    const char *folder = getenv("TMPDIR");
+
+    snprintf(path, sizeof path, "%s/resumed.XXXXXX",
+             folder != NULL ? folder : "/tmp");
+    if (mkstemp(path) < 0) {
+        FAIL("no file %s", path);
+    }
+}
+
 static void talk(void)
 {
     char line[200];
@@ -456,6 +485,9 @@ int main(int argc, char **argv)
              job.n_iterations);
     if (job.is_talking) {
         talk();
+    }
+    if (strcmp(job.mistake, "file") == 0) {
+        open_file();
     }
     prepare();
     rounds++;

@@ -129,6 +129,42 @@ class Buddies(Recovery):
         self.expect_no_folder(job, output)
         return output
 
+    def save(self, job):
+        """Make one now, and have nothing under way then. @return its manifest"""
+        self.folders_of(job)
+        self.change(job, "checkpoint")
+        newest = self.newest(job)
+        return newest, self.manifest_of(job, newest)
+
+    def manifest_of(self, job, generation):
+        """The files that it names, each with its bytes."""
+        texts = {jobs.read_bytes(os.path.join(
+            folder, "checkpoints", f"generation-{generation}", "manifest")).decode()
+                 for folder in self.folders} - {""}
+        if len(texts) != 1:
+            job.fail(f"{len(texts)} manifests of {generation}", job.kill_all())
+        text = texts.pop()
+        own = re.findall(r"^file (\d+) \d+$", text, re.M)
+        older = re.findall(r"^older (\d+) (\d+) (\d+) \d+$", text, re.M)
+        return {**{f"node-{i}": int(size) for i, size in enumerate(own)},
+                **{f"older-{of}-{index}": int(size) for of, index, size in older}}
+
+    def copies(self, generation, name):
+        """Of a file that a generation has, wherever it is: folder, then what it is."""
+        found = {}
+        for folder in self.folders:
+            with contextlib.suppress(FileNotFoundError):
+                found[folder] = os.stat(os.path.join(
+                    folder, "checkpoints", f"generation-{generation}", name))
+        return found
+
+    def expect_twice(self, job, generation, files):
+        """Each file is on two hosts, whole."""
+        for name, size in files.items():
+            sizes = [state.st_size for state in self.copies(generation, name).values()]
+            if sizes != [size, size]:
+                job.fail(f"{name} of {generation}: {sizes}, {size}", job.kill_all())
+
     def ask(self, job, *words):
         done = subprocess.run(
             [self.path("cli", "teamster"), *map(str, words)],
@@ -322,6 +358,199 @@ class Buddies(Recovery):
                 if left not in output:
                     job.fail("other nodes", output)
 
+    # ---- without --buddy, on several hosts
+
+    UNASKED = "each minute this run is saved in the memory of its hosts"
+
+    def start_unasked(self, *words, places="a,b,c", options=()):
+        job = self.start_on(places, self.program("resumed", *words), *options)
+        job.await_line(self.UNASKED)
+        return job
+
+    def expect_quiet(self, job, right=None):
+        """It ends well, and its runtime has said one line."""
+        output = job.expect_success()
+        said = re.findall(r"^.*teamster: .*$", output, re.M)
+        if len(said) != 1 or self.UNASKED not in said[0]:
+            job.fail(f"said: {said}", output)
+        if right is not None and self.result(output) != right:
+            job.fail("another result", output)
+
+    def nobody_has_asked_and_it_goes_back(self):
+        right = self.right_of_work()
+        job = self.start_unasked(*WORK, "-p", 10000, "-o")
+        self.save(job)
+        self.lose(job, "b")
+        output = self.expect_goes_on(job, right)
+        if output.count(self.UNASKED) != 1 or "2 nodes instead of 3" not in output:
+            job.fail("other words", output)
+
+    def nobody_has_asked_and_it_is_saved_by_itself(self):
+        right = self.right_of_work()
+        self.variables["TEAMSTER_TEST_EVERY"] = "0:100"
+        job = self.start_unasked(*WORK, "-p", 5000, "-o")
+        self.await_generations(job, 2)
+        self.lose(job, "a")
+        self.expect_goes_on(job, right)
+
+    def nobody_has_asked_and_nothing_begins_anew(self):
+        """What was not saved ends as it always has, and at once."""
+        job = self.start_unasked(*WORK, "-p", 10000, "-o")
+        self.folders_of(job)
+        self.lose(job, "b")
+        code, output = job.finish()
+        if (code != NODE_LOST or BACK.search(output) or "nothing was saved" in output or
+                "does not go back" in output):
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
+
+    def nobody_has_asked_and_it_cannot_be_saved(self):
+        """It runs, and nothing is said of it; who asks is told."""
+        for mistake, why in (("bound", "are bound to locks"),
+                             ("file", "has a file open that it writes to"),
+                             ("early", "main() has called")):
+            words = ("-t", 3, "-i", 200, mistake)
+            right = self.right(self.program("resumed", *words))
+            self.variables["TEAMSTER_TEST_EVERY"] = "0:20"
+            self.expect_quiet(self.start_unasked(*words, "-p", 2000), right)
+            job = self.start_unasked("-t", 3, "-i", 100000, "-p", 2000, mistake)
+            found = self.ask(job, "checkpoint", job.process.pid)
+            if found[0] == 0 or why not in found[1]:
+                job.fail(f"{mistake}: {found}", job.kill_all())
+            job.kill_all()
+
+    def nobody_has_asked_and_memory_is_not_ample(self):
+        """Eight times what a node has has to fit in, and what is on its disk stays there; asked for by
+        name, it need not."""
+        short = {"TEAMSTER_TEST_SPARE": "0:6000000"}
+        paging = "--memory=2M", "--swap-max=100M"
+        for variables, options, n_pages, code in (
+                (short, (), 300, 73), (short, ("--buddy=every=100000",), 300, 0),
+                ({}, paging, 1500, 73), ({}, (*paging, "--buddy=every=100000"), 1500, 0)):
+            self.variables["TEAMSTER_TEST_SPARE"] = variables.get("TEAMSTER_TEST_SPARE", "")
+            job = self.start_on("a,b,c", self.program(
+                "resumed", "-t", 3, "-i", 100000, "-p", 2000, "-b", n_pages), *options)
+            job.await_line("memory")
+            for _ in range(3):
+                found = self.ask(job, "checkpoint", job.process.pid)
+            if found[0] != code or (code != 0 and "more memory than there is" not in found[1]):
+                job.fail(f"{options}: {found}", job.kill_all())
+            job.kill_all()
+
+    def nobody_has_asked_on_one_host_or_has_said_no(self):
+        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--recover=0",)),
+                                ("a:2", ()), ("localhost:2", ())):
+            job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,
+                                                     "-p", 2000, "-o"), *options)
+            job.await_line("thread 0: iteration [0-9]")
+            found = self.ask(job, "checkpoint", job.process.pid)
+            if found[0] == 0 or "has no --checkpoint=DIR" not in found[1]:
+                job.fail(f"{places}, {options}: {found}", job.kill_all())
+            output = job.kill_all()
+            if self.UNASKED in output:
+                job.fail(f"{places}, {options}", output)
+
+    def costs(self, n_iterations, *options):
+        """Faults and messages of a short run, by --stats."""
+        program = self.program("resumed", "-t", 1, "-i", n_iterations)
+        job = self.start_on("a,b", program, "--stats", *options)
+        output = job.expect_success()
+        rows = re.findall(r"^\[0\] +\d+ [\d.]+ +\d+ +[\d.]+ +(\d+) +(\d+) +\d+ +\d+ +\d+ "
+                          r"+(\d+) +[\d.]+$", output, re.M)
+        if len(rows) != 2:
+            job.fail(f"{rows}", output)
+        return (sum(int(row[0]) + int(row[1]) for row in rows),
+                sum(int(row[2]) for row in rows))
+
+    def nobody_has_asked_and_a_short_run_costs_nothing(self):
+        """No fault and no message more in each iteration; how many beats and answers there are is a
+        matter of time."""
+        n_iterations = 300
+        without = self.costs(n_iterations, "--buddy=off")
+        with_them = self.costs(n_iterations)
+        if any(more - less > n_iterations / 2 for more, less in zip(with_them, without)):
+            raise jobs.Failure(f"{without}, then {with_them}")
+
+    STEADY = ("-t", THREADS, "-i", 400, "-b", 1000)
+
+    def start_steady(self, places, *words):
+        """A program most of whose pages stay as they are, with checkpoints when they are asked
+        for. @return its job, and what it comes to"""
+        right = self.right(self.program("resumed", *self.STEADY))
+        job = self.start_on(places, self.program("resumed", *self.STEADY, "-p", 6000),
+                            *self.words(every=100000), *words)
+        job.await_line("checkpoints are in memory")
+        return job, right
+
+    def expect_goes_on_without(self, job, host, right):
+        self.lose(job, host)
+        output = job.expect_success()
+        if self.result(output) != right or len(BACK.findall(output)) != 1:
+            job.fail("another result, or not back", output)
+        self.expect_no_folder(job, output)
+
+    def what_has_not_changed_is_kept_on_both_hosts(self):
+        """Its files get another name there, and no bytes are written or sent; whoever is lost
+        then, the run goes back."""
+        for lost in "ba":
+            job, right = self.start_steady("a,b,c")
+            _, first = self.save(job)
+            before, _ = self.save(job)
+            generation, files = self.save(job)
+            self.expect_twice(job, generation, files)
+            older = [name for name in files if name.startswith("older-")]
+            new = sum(size for name, size in files.items() if name not in older)
+            if not older or new > sum(first.values()) / 2:
+                job.fail(f"{first}, then {files}", job.kill_all())
+            for name in older:
+                _, of, index = name.split("-")
+                was = self.copies(before, f"node-{index}" if int(of) == before else name)
+                now = self.copies(generation, name)
+                if ({folder: state.st_ino for folder, state in was.items()} !=
+                        {folder: state.st_ino for folder, state in now.items()}):
+                    job.fail(f"{name} has been written again", job.kill_all())
+            self.expect_goes_on_without(job, lost, right)
+
+    def a_host_is_given_what_it_does_not_have(self):
+        """When another host is behind one, and files that have not changed are not there."""
+        for change, lost in ((("add", "d"), "c"), (("remove", "1"), "a")):
+            job, right = self.start_steady("a,b,c")
+            self.save(job)
+            self.change(job, *change)
+            generation, files = self.save(job)
+            if not any(name.startswith("older-") for name in files):
+                job.fail(f"{files}", job.kill_all())
+            self.expect_twice(job, generation, files)
+            self.expect_goes_on_without(job, lost, right)
+
+    def who_has_a_folder_alone_tidies_it(self):
+        """A node that has come to a host with nodes has an agent of its own."""
+        job, right = self.start_steady("a:2,b")
+        self.save(job)
+        self.change(job, "add", "a")
+        for _ in range(5):
+            generation, files = self.save(job)
+        self.expect_twice(job, generation, files)
+        for folder in self.folders_of(job):
+            if len(self.generations_in(folder)) > 3:
+                job.fail(f"{self.generations_in(folder)}", job.kill_all())
+        self.expect_goes_on_without(job, "b", right)
+
+    def what_takes_too_much_memory_is_no_checkpoint(self):
+        """Neither one that is known to, nor one of which that is seen when it is written."""
+        steady = self.STEADY
+        for node, spare, words in ((1, 40000, ()), (0, 24000000, ("-a", 200))):
+            right = self.right(self.program("resumed", *steady, *words))
+            self.variables["TEAMSTER_TEST_SPARE"] = f"{node}:{spare}"
+            job = self.start_on("a,b,c", self.program("resumed", *steady, "-p", 4000,
+                                                      *words), *self.words(), "--verbose")
+            output = job.expect_success()
+            last = max(map(int, re.findall(r"checkpoint \d+: iteration (\d+), ", output)))
+            told = output.count(f"no checkpoint: node {node} cannot write to memory: "
+                                "it would take more memory than there is")
+            if self.result(output) != right or told != 1 or last > 200 or (words and last < 20):
+                job.fail(f"told {told} times, the last one of iteration {last}", output)
+
     def expect_no_more(self, fault, why):
         """From some time on there are no checkpoints: one warning, and the run goes back to the
         one that there was, which all hosts have."""
@@ -403,7 +632,7 @@ class Buddies(Recovery):
         program = self.program("resumed", "-t", 2, "-i", 3)
         for words, text in (
                 (("--buddy", "--checkpoint=saved"), "give one of them"),
-                (("--buddy=saved",), "allowed: none, every=Ns"),
+                (("--buddy=saved",), "allowed: auto, off, every=Ns"),
                 (("--buddy", "--checkpoint-before=5m"),
                  "needs --checkpoint=DIR"),
                 (("--buddy", "--spare=b"), "all nodes are on this machine")):
