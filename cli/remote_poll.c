@@ -35,6 +35,24 @@ static void lose(struct job *job, unsigned index, const char *why)
     job_lose_host(job, index + 1, why);
 }
 
+/** The run ends, for a node of the host was silent; what the host says does not come here either, though
+ * others may have heard of it until then. */
+static int is_cut_off(const struct job *job, unsigned index)
+{
+    const struct remote_host *host = &job->remote.hosts[index];
+
+    if (job->phase != JOB_STOPPING ||
+        !beat_is_cut(&job->remote.beat, &host->life)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < job->n_started; i++) {
+        if (job->nodes[i].host == index + 1 && job->nodes[i].is_silent) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void look_at_host(struct job *job, unsigned index, enum beat_state state)
 {
     struct remote_host *host = &job->remote.hosts[index];
@@ -54,6 +72,8 @@ static void look_at_host(struct job *job, unsigned index, enum beat_state state)
     }
     if (host->mux.is_broken || host->mux.in < 0) {
         lose(job, index, "the connection to it has ended");
+    } else if (is_cut_off(job, index)) {
+        lose(job, index, "nothing comes from it");
     } else if (state == BEAT_LOST) {
         snprintf(why, sizeof why, "silent for %.0f s",
                  beat_lost_s(&job->remote.beat));

@@ -424,7 +424,8 @@ static int parse_buddy(struct reading *reading, struct options *options)
     options->buddy = 0;
     options->buddy_is_auto = strcmp(text, "auto") == 0;
     options->buddy_is_tried = strcmp(text, OPTIONS_BUDDY_TRIED) == 0;
-    if (options->buddy_is_auto || strcmp(text, "off") == 0) {
+    if (options->buddy_is_auto || strcmp(text, "off") == 0 ||
+        strcmp(text, "none") == 0) {
         return 1;
     }
     options->buddy =

@@ -91,7 +91,7 @@ struct options {
         int is_compressed; ///< where it pays
     } checkpoint;
     int buddy;          ///< checkpoints are in the memory of hosts
-    int buddy_is_auto;  ///< nobody says: the launcher decides
+    int buddy_is_auto;  ///< the launcher decides
     int buddy_is_tried; ///< it has: what cannot be saved is no reason to say so
     unsigned checkpoint_before; ///< seconds before the time limit; 0: none
     char restart[1024];         ///< "none": none

@@ -20,6 +20,7 @@
 #include "cluster/host_ring.h"
 #include "os/checkpoint_manifest.h"
 #include "os/descriptor.h"
+#include "os/memory_watch.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
@@ -31,6 +32,9 @@
 
 #define PART_SIZE (64u << 10)
 #define N_FLYING 4u
+
+/** So many times what has come of another host's file must there be still, for this host's program. */
+#define TIMES_OF_OTHERS 2u
 
 _Static_assert(PART_SIZE <= MESSAGE_BODY_MAX, "a part is a body");
 
@@ -282,6 +286,38 @@ static const char *write_part(const struct node *node,
     return why;
 }
 
+// @param n_bytes  of another host's file of a generation that would be here
+static const char *why_not_taken(const struct node *node, uint64_t generation,
+                                 uint64_t n_bytes)
+{
+    struct memory_watch watch;
+    struct memory_state memory;
+
+    if (memory_open(&watch, "") != TM_OK) {
+        return NULL;
+    }
+    memory_read(&watch, &memory);
+    return planned_faults_spare(&node->planned_faults, generation,
+                                memory.available.bytes) /
+                       TIMES_OF_OTHERS >=
+                   n_bytes
+               ? NULL
+               : "the next host has too little memory for it";
+}
+
+// Memory is looked at now and then, for that takes some calls of the kernel.
+static const char *take_part(struct node *node, const struct message *message)
+{
+    enum { LOOK_SIZE = 16 * PART_SIZE };
+    const struct message_copy_part *part = &message->u.copy_part;
+    const char *why = NULL;
+
+    if (part->offset % LOOK_SIZE == 0) {
+        why = why_not_taken(node, part->generation, part->offset + LOOK_SIZE);
+    }
+    return why != NULL ? why : write_part(node, message);
+}
+
 static int is_of_sender(const struct node *node, node_id from,
                         const struct message_copy_part *part)
 {
@@ -302,7 +338,7 @@ tm_status copy_take_part(struct node *node, node_id from,
     }
     why = planned_faults_refuse_copy(&node->planned_faults)
               ? strerror(ENOSPC)
-              : write_part(node, message);
+              : take_part(node, message);
     port_send(&node->port, from,
               &(struct message){
                   .type = MESSAGE_copy_taken,

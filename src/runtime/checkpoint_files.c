@@ -59,7 +59,9 @@ static void add_pages(struct node *node, struct part_writer *writer)
     ensure_memory(bytes != NULL);
     for (size_t at = 0; at < snapshot->n && writer->why == NULL; at = end) {
         end = snapshot_run_end(snapshot, at);
-        writer->why = read_run(node, at, end, bytes);
+        writer->why = planned_faults_lose_run(&node->planned_faults)
+                          ? "pages of it are lost"
+                          : read_run(node, at, end, bytes);
         for (size_t i = at; i < end && writer->why == NULL; i++) {
             part_add_page(writer, &snapshot->pages[i], bytes[i - at]);
         }

@@ -277,7 +277,9 @@ static void write_stretch(struct part_writer *writer)
     };
 
     stretch->place = write_record(writer, &message);
-    writer->why = buddies_why_no_more(writer->node, writer->file.n_plain);
+    if (writer->why == NULL) { // else it stays so, and no more is read
+        writer->why = buddies_why_no_more(writer->node, writer->file.n_plain);
+    }
     if (writer->node->checkpoint.digests != NULL) {
         cut_table_add(writer->table, stretch);
     }

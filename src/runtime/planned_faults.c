@@ -11,6 +11,7 @@
 //                                  part on
 //   TEAMSTER_TEST_REFUSE_MANIFESTS=NODE:N  nor do manifests, from the Nth on
 //   TEAMSTER_TEST_EVERY=NODE:MS    the root makes checkpoints so often
+//   TEAMSTER_TEST_LOSE_RUN=NODE:N   the pages that it saves cannot be read from the Nth run of them on
 //   TEAMSTER_TEST_SPARE=NODE:BYTES  there is so much memory for checkpoints, from the third on
 #include "runtime/planned_faults.h"
 
@@ -47,6 +48,7 @@ void planned_faults_open(struct planned_faults *planned, node_id self)
     planned->refuse_manifests_in =
         number_for(self, "TEAMSTER_TEST_REFUSE_MANIFESTS");
     planned->every_ms = number_for(self, "TEAMSTER_TEST_EVERY");
+    planned->runs_in = number_for(self, "TEAMSTER_TEST_LOSE_RUN");
     planned->spare = number_for(self, "TEAMSTER_TEST_SPARE");
 }
 
@@ -64,6 +66,11 @@ int planned_faults_refuse_copy(struct planned_faults *planned)
 int planned_faults_refuse_manifest(struct planned_faults *planned)
 {
     return is_from_now_on(&planned->refuse_manifests_in);
+}
+
+int planned_faults_lose_run(struct planned_faults *planned)
+{
+    return is_from_now_on(&planned->runs_in);
 }
 
 uint64_t planned_faults_period_ns(const struct planned_faults *planned,
@@ -135,6 +142,12 @@ int planned_faults_refuse_copy(struct planned_faults *planned)
 }
 
 int planned_faults_refuse_manifest(struct planned_faults *planned)
+{
+    (void)planned;
+    return 0;
+}
+
+int planned_faults_lose_run(struct planned_faults *planned)
 {
     (void)planned;
     return 0;

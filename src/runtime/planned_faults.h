@@ -14,6 +14,7 @@ struct planned_faults {
     uint64_t refuse_in; ///< parts of another host's files until none is taken
     uint64_t refuse_manifests_in; ///< the same of manifests; 0: never
     uint64_t every_ms; ///< from one checkpoint to the next; 0: as it is said
+    uint64_t runs_in;  ///< runs of a snapshot that are read until none can be
     uint64_t spare; ///< bytes that there are for checkpoints in memory; 0: all
 };
 
@@ -36,6 +37,9 @@ int planned_faults_refuse_copy(struct planned_faults *planned);
 
 /** The same of a manifest. */
 int planned_faults_refuse_manifest(struct planned_faults *planned);
+
+/** A run of pages of a snapshot is about to be read. @return 1 if it is to be lost */
+int planned_faults_lose_run(struct planned_faults *planned);
 
 /** Checkpoints are to be made so often. @return how often they are */
 uint64_t planned_faults_period_ns(const struct planned_faults *planned,

@@ -206,8 +206,12 @@ static int fetches_enough(struct node *node, const struct fetching *own)
 // U4
 static void hold_back(struct node *node, struct runner *runner)
 {
-    struct fetching *own = &node->tasking.fetching[runner->worker];
+    struct tasking *tasking = &node->tasking;
+    struct fetching *own = &tasking->fetching[runner->worker];
 
+    if (fetches_enough(node, own) && tasks_has_some(tasking->tasks)) {
+        wake_one(tasking, runner->worker); // it has been woken for one
+    }
     while (fetches_enough(node, own)) {
         runner->holds_back = 1;
         list_push(own->held_back, runner);

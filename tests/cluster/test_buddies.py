@@ -358,12 +358,12 @@ class Buddies(Recovery):
                 if left not in output:
                     job.fail("other nodes", output)
 
-    # ---- without --buddy, on several hosts
+    # ---- --buddy=auto: nobody relies on it
 
     UNASKED = "each minute this run is saved in the memory of its hosts"
 
     def start_unasked(self, *words, places="a,b,c", options=()):
-        job = self.start_on(places, self.program("resumed", *words), *options)
+        job = self.start_on(places, self.program("resumed", *words), "--buddy=auto", *options)
         job.await_line(self.UNASKED)
         return job
 
@@ -425,8 +425,8 @@ class Buddies(Recovery):
         short = {"TEAMSTER_TEST_SPARE": "0:6000000"}
         paging = "--memory=2M", "--swap-max=100M"
         for variables, options, n_pages, code in (
-                (short, (), 300, 73), (short, ("--buddy=every=100000",), 300, 0),
-                ({}, paging, 1500, 73), ({}, (*paging, "--buddy=every=100000"), 1500, 0)):
+                (short, ("--buddy=auto",), 300, 73), (short, ("--buddy=every=100000",), 300, 0),
+                ({}, (*paging, "--buddy=auto"), 1500, 73), ({}, (*paging, "--buddy=every=100000"), 1500, 0)):
             self.variables["TEAMSTER_TEST_SPARE"] = variables.get("TEAMSTER_TEST_SPARE", "")
             job = self.start_on("a,b,c", self.program(
                 "resumed", "-t", 3, "-i", 100000, "-p", 2000, "-b", n_pages), *options)
@@ -438,8 +438,9 @@ class Buddies(Recovery):
             job.kill_all()
 
     def nobody_has_asked_on_one_host_or_has_said_no(self):
-        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--recover=0",)),
-                                ("a:2", ()), ("localhost:2", ())):
+        for places, options in (("a,b", ()), ("a,b", ("--buddy=auto", "--recover=0")),
+                                ("a:2", ("--buddy=auto",)),
+                                ("localhost:2", ("--buddy=auto",))):
             job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,
                                                      "-p", 2000, "-o"), *options)
             job.await_line("thread 0: iteration [0-9]")
@@ -467,7 +468,7 @@ class Buddies(Recovery):
         matter of time."""
         n_iterations = 300
         without = self.costs(n_iterations, "--buddy=off")
-        with_them = self.costs(n_iterations)
+        with_them = self.costs(n_iterations, "--buddy=auto")
         if any(more - less > n_iterations / 2 for more, less in zip(with_them, without)):
             raise jobs.Failure(f"{without}, then {with_them}")
 
@@ -550,6 +551,18 @@ class Buddies(Recovery):
                                 "it would take more memory than there is")
             if self.result(output) != right or told != 1 or last > 200 or (words and last < 20):
                 job.fail(f"told {told} times, the last one of iteration {last}", output)
+
+    def what_the_next_host_has_no_room_for_is_no_checkpoint(self):
+        """It says so before its own program lacks memory."""
+        words = (*self.STEADY, "-a", 50)
+        right = self.right(self.program("resumed", *words))
+        self.variables["TEAMSTER_TEST_SPARE"] = "1:1900000"
+        job = self.start_on("a,b,c", self.program("resumed", *words, "-p", 4000), *self.words())
+        output = job.expect_success()
+        if self.result(output) != right or output.count(
+                "no checkpoint: node 0 cannot write to memory: the next host has too little "
+                "memory for it") != 1:
+            job.fail("not told once", output)
 
     def expect_no_more(self, fault, why):
         """From some time on there are no checkpoints: one warning, and the run goes back to the

@@ -386,6 +386,17 @@ class Checkpoints:
         self.refused(OUTPUT, "Not a directory", 2, program,
                      f"--checkpoint={path}/in")
 
+    def what_cannot_be_read_is_no_checkpoint(self):
+        """Not one with the pages that were read before."""
+        words = ("-t", 3, "-i", 100, "-b", 200)
+        right = self.result(self.expect(1, self.program("resumed", *words)))
+        self.variables["TEAMSTER_TEST_LOSE_RUN"] = "0:7"
+        output = self.expect(2, self.program("resumed", *words, "-p", 3000),
+                             f"--checkpoint={self.folder},every=5")
+        told = output.count("no checkpoint: node 0 cannot write to")
+        if self.result(output) != right or told != 1 or self.generations():
+            raise jobs.Failure(f"told {told} times, there are {self.generations()}\n{output}")
+
     def a_folder_that_goes_is_no_harm(self):
         """Whether threads are held while it is written to, or not."""
         program = self.program("resumed", "-t", 3, "-i", 100, "-p", 3000)
