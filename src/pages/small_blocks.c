@@ -191,9 +191,12 @@ static void slab_has_come(struct waiter *waiter)
     struct wanted **wanted = find_wanted(engine, cell_kind);
 
     list_remove(engine->small->requests, request);
-    if (waiter->status != TM_OK ||
-        hold_slab(engine, waiter->result, cell_kind) != TM_OK) {
+    if (waiter->status != TM_OK) {
         end_wanted(wanted, TM_ENOMEM, 0); // said by the root
+    } else if (hold_slab(engine, waiter->result, cell_kind) != TM_OK) {
+        log_error("tm_alloc(): this node has no memory left to note small "
+                  "blocks; see ulimit -v and what else runs on this machine");
+        end_wanted(wanted, TM_ENOMEM, 0);
     }
     free(request);
     serve_wanted(engine, cell_kind);
