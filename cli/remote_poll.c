@@ -37,7 +37,7 @@ static void lose(struct job *job, unsigned index, const char *why)
 
 /** The run ends, for a node of the host was silent; what the host says does not come here either, though
  * others may have heard of it until then. */
-static int is_cut_off(const struct job *job, unsigned index)
+static int is_unheard(const struct job *job, unsigned index)
 {
     const struct remote_host *host = &job->remote.hosts[index];
 
@@ -72,7 +72,7 @@ static void look_at_host(struct job *job, unsigned index, enum beat_state state)
     }
     if (host->mux.is_broken || host->mux.in < 0) {
         lose(job, index, "the connection to it has ended");
-    } else if (is_cut_off(job, index)) {
+    } else if (is_unheard(job, index)) {
         lose(job, index, "nothing comes from it");
     } else if (state == BEAT_LOST) {
         snprintf(why, sizeof why, "silent for %.0f s",

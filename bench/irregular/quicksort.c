@@ -7,6 +7,8 @@
  */
 #include "program.h"
 
+#include "../split_keys.h"
+
 enum { TASKS_MAX = 4096, SMALL = 2048 };
 
 struct task {
@@ -64,39 +66,6 @@ static int take_task(size_t n_sorted, struct task *task)
     return !is_over;
 }
 
-static uint32_t middle_of(uint32_t a, uint32_t b, uint32_t c)
-{
-    const uint32_t least = a < b ? a : b;
-    const uint32_t most = a < b ? b : a;
-
-    return c < least ? least : c > most ? most : c;
-}
-
-// [Hoare61]. @return where the second part begins; neither is empty
-static uint32_t split_keys(uint32_t *keys, uint32_t first, uint32_t end)
-{
-    const uint32_t pivot =
-        middle_of(keys[first], keys[first + (end - first) / 2], keys[end - 1]);
-    uint32_t low = first;
-    uint32_t high = end - 1;
-
-    for (;;) {
-        while (keys[low] < pivot) {
-            low++;
-        }
-        while (keys[high] > pivot) {
-            high--;
-        }
-        if (low >= high) {
-            return low == first ? first + 1 : low;
-        }
-        const uint32_t key = keys[low];
-
-        keys[low++] = keys[high];
-        keys[high--] = key;
-    }
-}
-
 static void *sort_tasks(void *arg)
 {
     struct task task;
@@ -104,7 +73,8 @@ static void *sort_tasks(void *arg)
 
     while (take_task(n_sorted, &task)) {
         while (task.end - task.first > SMALL) {
-            const uint32_t middle = split_keys(bag.keys, task.first, task.end);
+            const uint32_t middle =
+                (uint32_t)split_keys(bag.keys, task.first, task.end);
 
             put_task((struct task){middle, task.end});
             task.end = middle;

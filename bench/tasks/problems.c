@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../split_keys.h"
 #include "checksum.h"
 #include "dense.h"
 #include "times.h"
@@ -176,39 +177,6 @@ static uint64_t keys_read(const struct data *data)
     return sum;
 }
 
-static uint32_t middle_of(uint32_t a, uint32_t b, uint32_t c)
-{
-    const uint32_t least = a < b ? a : b;
-    const uint32_t most = a < b ? b : a;
-
-    return c < least ? least : c > most ? most : c;
-}
-
-// [Hoare61]. @return where the second part begins; neither is empty
-static uint64_t keys_split(uint32_t *keys, uint64_t first, uint64_t end)
-{
-    const uint32_t pivot =
-        middle_of(keys[first], keys[first + (end - first) / 2], keys[end - 1]);
-    uint64_t low = first;
-    uint64_t high = end - 1;
-
-    for (;;) {
-        while (keys[low] < pivot) {
-            low++;
-        }
-        while (keys[high] > pivot) {
-            high--;
-        }
-        if (low >= high) {
-            return low == first ? first + 1 : low;
-        }
-        const uint32_t key = keys[low];
-
-        keys[low++] = keys[high];
-        keys[high--] = key;
-    }
-}
-
 static int keys_open(const struct data *data, const struct item *item,
                      struct item *parts)
 {
@@ -217,7 +185,7 @@ static int keys_open(const struct data *data, const struct item *item,
     }
     parts[0] = parts[1] = *item;
     parts[0].part.end = parts[1].part.first =
-        keys_split(data->keys, item->part.first, item->part.end);
+        split_keys(data->keys, item->part.first, item->part.end);
     return 2;
 }
 

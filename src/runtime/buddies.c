@@ -12,8 +12,9 @@
 //
 // If one of them could not, or a file could not be copied, all remove it. Two generations are
 // kept, as on a disk. What has not changed since the newest is in files that it has already: these
-// get a second name, on both hosts (checkpoint_part.c, checkpoint_copy.c). A host goes with what is in its memory; all else is there still, so the run goes
-// back to the newest generation of which each file is on a host that is left (cli/stored.c).
+// get a second name, on both hosts (checkpoint_part.c, checkpoint_copy.c). A host goes with what is
+// in its memory; all else is there still, so the run goes back to the newest generation of which each
+// file is on a host that is left (cli/stored.c).
 //
 // B1 A manifest is on a host only when each file is on two, if there are two.
 // B2 A generation goes from a host only when the one after it is on all hosts.
