@@ -23,6 +23,8 @@
 // R3  Nodes of before are not heard by nodes of now, nor the other way round: the key is
 //     another, and so are the sockets; agents end their nodes when they are let go.
 // R4  A run that nobody has asked to go back (--buddy=auto) does so only from a checkpoint.
+// R5  Nor does it if it has changed since what no checkpoint has: files, above all. Its nodes say so
+//     before they do it, and wait until that is known (runtime/outside.h).
 #include "recovery.h"
 
 #include <errno.h>
@@ -373,11 +375,11 @@ static uint64_t next_thousand(const struct recovery *recovery)
 {
     const uint64_t highest =
         recovery->is_in_memory // later ones are removed before it goes on
-            ? larger(recovery->first, larger(recovery->saved.generation,
-                                             recovery->back.generation))
+            ? larger(recovery->saved.generation, recovery->back.generation)
             : recovery_newest_in(recovery->folder);
 
-    return (highest / THOUSAND + 1) * THOUSAND;
+    // Nodes of before that have saved nothing may do so yet, if nobody reaches them (R1).
+    return (larger(recovery->first, highest) / THOUSAND + 1) * THOUSAND;
 }
 
 /** @return 0: there is none that is whole, which is told, or the run is ended */
@@ -579,6 +581,19 @@ static int is_unexpected(const struct job *job)
            job->recovery.back.generation == 0;
 }
 
+// What has been done since would be done again.
+static int has_done_more(struct job *job)
+{
+    if (job->recovery.outside[0] != '\0') {
+        job_say(job,
+                "it does not go back: %s (--buddy goes back all the same; "
+                "docs/checkpoints.md, chapter 9)",
+                job->recovery.outside);
+        return 1;
+    }
+    return 0;
+}
+
 static int may_go_back(struct job *job, const struct saved *back)
 {
     const struct recovery *recovery = &job->recovery;
@@ -630,7 +645,7 @@ int recovery_go_back(struct job *job, recovery_wait_fn *wait)
     char places[400];
 
     if (!recovery_is_wanted(&job->recovery) || !is_loss(job) ||
-        is_unexpected(job)) { // R4
+        is_unexpected(job) || has_done_more(job)) { // R4, R5
         return 0;
     }
     job->lost_ns = job->phase == JOB_STOPPING ? job->stop_ns : clock_now_ns();

@@ -9,6 +9,8 @@
 #include "stored.h"
 
 struct job;
+struct node;
+struct link_frame;
 struct launch_plan;
 
 /* --recover: a run goes back to a checkpoint by itself. recovery.c says how. */
@@ -35,7 +37,9 @@ struct recovery {
     uint64_t first;     ///< number of the first checkpoint of these nodes
     struct saved back;  ///< what it has gone back to last
     struct saved saved; ///< heard of last
-    uint64_t farthest;  ///< the iteration that was under way at the loss
+    char outside[192]; ///< what the program has done since, if nobody has asked
+                       ///< for checkpoints (runtime/outside.h); "": nothing
+    uint64_t farthest; ///< the iteration that was under way at the loss
     uint64_t
         passed_ns; ///< since when a newer checkpoint is beyond that; 0: none is
     uint64_t began_ns;        ///< when these nodes were started
@@ -100,6 +104,10 @@ void recovery_release(struct job *job);
 /** A checkpoint is whole. */
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration);
+
+/** A node of the run has done something that no checkpoint has; have the node know that this is known. */
+tm_status recovery_note_outside(struct job *job, struct node *node,
+                                const struct link_frame *frame);
 
 /** The run has ended well, and all that it has written is shown: say what has not come again. */
 void recovery_tell_end(struct job *job);

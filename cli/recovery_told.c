@@ -4,9 +4,11 @@
 #include "recovery.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "job.h"
+#include "net/message.h"
 
 /** The launcher hears of iterations now and then, of lines at once: those of the latest
  * iterations before a loss come again when it thinks that all has been done again. So long
@@ -82,6 +84,22 @@ void recovery_note_saved(struct job *job, uint64_t generation,
                                      .at_ns = clock_now_ns()};
     seen_saved(&recovery->out, generation);
     seen_saved(&recovery->err, generation);
+}
+
+// R5
+tm_status recovery_note_outside(struct job *job, struct node *node,
+                                const struct link_frame *frame)
+{
+    struct recovery *recovery = &job->recovery;
+    struct wire_reader reader = wire_read(frame->body, frame->size);
+    const struct wire_boot_words words = wire_get_boot_words(&reader);
+
+    if (recovery->outside[0] == '\0') {
+        snprintf(recovery->outside, sizeof recovery->outside, "on n%u %s",
+                 node->id, words.text);
+    }
+    link_send(&node->link, BOOT_OUTSIDE_HEARD, NULL, 0);
+    return TM_OK;
 }
 
 void recovery_tell_end(struct job *job)

@@ -174,6 +174,8 @@ static tm_status obey(struct job *job, struct node *node,
         return shown_take(job, node, frame);
     case BOOT_SAVED:
         return node_is_root(node) ? saving_take(job, frame) : TM_EWIRE;
+    case BOOT_OUTSIDE:
+        return recovery_note_outside(job, node, frame);
     case BOOT_FAILED:
         take_failure(job, node, code_in(frame));
         return TM_OK;

@@ -111,11 +111,13 @@ static void answer(struct job *job, const struct wire_boot_saved *saved)
     while ((client = control_asker_until(&job->control, SAVING_NODE,
                                          saved->n_answered)) != NULL) {
         if (saved->why[0] == '\0') {
-            control_answer(
-                client, 0,
-                "checkpoint %" PRIu64 " is whole: iteration %" PRIu64 ", in %s",
-                saved->generation, saved->iteration,
-                job->plan->is_in_memory ? "memory" : job->plan->checkpoints);
+            control_answer(client, 0,
+                           "checkpoint %" PRIu64 " is whole: iteration %" PRIu64
+                           ", in %s",
+                           saved->generation, saved->iteration,
+                           job->plan->is_in_memory
+                               ? "memory of the hosts, until the run ends"
+                               : job->plan->checkpoints);
         } else {
             control_answer(client, EXIT_OUTPUT, "no checkpoint: %s",
                            saved->why);

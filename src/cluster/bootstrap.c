@@ -246,6 +246,8 @@ static enum bootstrap_event take_event(struct bootstrap *bootstrap,
         return BOOTSTRAP_STATUS;
     case BOOT_SAVE:
         return BOOTSTRAP_SAVE;
+    case BOOT_OUTSIDE_HEARD:
+        return BOOTSTRAP_HEARD;
     case BOOT_LIFE:
         bootstrap->n_launcher_beats = wire_get_boot_number(&reader).number;
         return BOOTSTRAP_LIFE;

@@ -193,6 +193,7 @@ enum bootstrap_event {
     BOOTSTRAP_END,     ///< end in order: so has the run
     BOOTSTRAP_STATUS,
     BOOTSTRAP_SAVE,   ///< make a checkpoint
+    BOOTSTRAP_HEARD,  ///< the launcher knows of BOOT_OUTSIDE
     BOOTSTRAP_SHOW,   ///< is_to_show has changed
     BOOTSTRAP_LIFE,   ///< n_launcher_beats may have become more
     BOOTSTRAP_CHANGE, ///< a node comes or goes: bootstrap_take_change()

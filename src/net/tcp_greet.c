@@ -27,6 +27,7 @@
 
 #include "base/log.h"
 #include "net/tcp_priv.h"
+#include "os/unseen.h"
 
 #define GREET_S 5
 #define PROVEN_S 60
@@ -313,8 +314,7 @@ static void greet(struct tcp *tcp, int fd)
 void tcp_accept(struct tcp *tcp)
 {
     for (unsigned i = 0; i < N_ACCEPTED && tcp->listener >= 0; i++) {
-        int fd =
-            accept4(tcp->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = unseen_accept(tcp->listener, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
             return; // none is there, or none can be had now

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "net/message.h"
 #include "os/descriptor.h"
+#include "os/unseen.h"
 
 /** Connections that wait to be accepted. */
 #define N_WAITING 512
@@ -226,7 +227,7 @@ int tcp_connect(const struct tcp_place *place)
     if (fd < 0) {
         return -1;
     }
-    if (connect(fd, &place->name.any, place->size) == 0 ||
+    if (unseen_connect(fd, &place->name.any, place->size) == 0 ||
         errno == EINPROGRESS) {
         return fd;
     }

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/unseen.h"
+
 #define FIRST_LINE "Teamster checkpoint 3\n"
 #define MANIFEST_MAX (1u << 20)
 #define WHOLE_KEPT 2u
@@ -512,7 +514,7 @@ void checkpoint_remove(const char *folder, uint64_t generation)
     opened = opendir(path);
     while (opened != NULL && (entry = readdir(opened)) != NULL) {
         if (is_ours(entry->d_name)) {
-            unlinkat(dirfd(opened), entry->d_name, 0);
+            (void)unseen_unlink(dirfd(opened), entry->d_name);
         }
     }
     if (opened != NULL) {

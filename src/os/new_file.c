@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/unseen.h"
+
 // @return NULL, or why nothing may take this name
 static const char *what_is_there(const char *path)
 {
@@ -44,7 +46,7 @@ const char *new_file_begin(struct new_file *new_file, const char *path)
     snprintf(new_file->path, sizeof new_file->path, "%s", path);
     snprintf(new_file->beside, sizeof new_file->beside, "%s.%d", path,
              (int)getpid());
-    new_file->file = fopen(new_file->beside, "we");
+    new_file->file = unseen_file(new_file->beside, "w");
     return new_file->file == NULL ? strerror(errno) : NULL;
 }
 
@@ -57,15 +59,15 @@ const char *new_file_end(struct new_file *new_file)
     }
     is_written = fflush(new_file->file) == 0 && !ferror(new_file->file);
     if (fclose(new_file->file) == 0 && is_written &&
-        rename(new_file->beside, new_file->path) == 0) {
+        unseen_rename(new_file->beside, new_file->path) == 0) {
         return NULL;
     }
-    unlink(new_file->beside);
+    (void)unseen_unlink(AT_FDCWD, new_file->beside);
     return errno != 0 ? strerror(errno) : "writing failed";
 }
 
 void new_file_drop(struct new_file *new_file)
 {
     fclose(new_file->file);
-    unlink(new_file->beside);
+    (void)unseen_unlink(AT_FDCWD, new_file->beside);
 }

@@ -9,7 +9,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/status.h"
+#include "os/unseen.h"
 
 /** For file systems without O_TMPFILE: the name is gone at once. */
 static int open_and_unlink(const char *folder)
@@ -17,17 +19,18 @@ static int open_and_unlink(const char *folder)
     char path[4096];
     int fd;
 
-    snprintf(path, sizeof path, "%s/teamster-swap.XXXXXX", folder);
-    fd = mkostemp(path, O_CLOEXEC);
+    snprintf(path, sizeof path, "%s/teamster-swap.%d-%llx", folder,
+             (int)getpid(), (unsigned long long)clock_now_ns());
+    fd = unseen_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        unlink(path);
+        (void)unseen_unlink(AT_FDCWD, path);
     }
     return fd;
 }
 
 int unnamed_file_open(const char *folder)
 {
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = unseen_open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         return open_and_unlink(folder);

@@ -59,7 +59,6 @@ void buddies_use_memory(struct node *node)
     if (!options->buddy) {
         return;
     }
-    written_files_note(&node->buddies.inherited);
     if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
         // What others ask of it fails, and they give it up.
         snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
@@ -148,6 +147,9 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
 
 const char *buddies_why_no_more(const struct node *node, uint64_t n_written)
 {
+    if (node->options.buddy && node_step(node) != RUNTIME_RUNNING) {
+        return "the run ends";
+    }
     return n_written <= node->buddies.room ? NULL : TOO_MUCH;
 }
 

@@ -37,6 +37,7 @@
 #include "os/image.h"
 #include "os/kthread.h"
 #include "runtime/node.h"
+#include "runtime/outside.h"
 #include "runtime/parts.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
@@ -702,6 +703,7 @@ static void open_checkpoint(struct node *node)
     why = why_it_cannot_go_on(node);
     if (why != NULL && node->options.buddy_is_tried &&
         checkpoint->restored == NULL) {
+        outside_refuse(node, why); // whoever is the root
         buddies_leave_out(node);
         return;
     }
@@ -806,11 +808,15 @@ static void start_checkpoint(struct node *node)
     checkpoint->due_ns = clock_now_ns() + period_ns(node);
 }
 
-// What has been taken becomes a checkpoint: who starts the program again may want it.
+// What has been taken becomes a checkpoint: who starts the program again may want it. What is in memory
+// goes with the run.
 static void finish_checkpoint(struct node *node)
 {
     int is_writing;
 
+    if (node->options.buddy) {
+        return;
+    }
     do {
         node_enter(node);
         is_writing = node->checkpoint.step > CUT_TAKE;

@@ -12,6 +12,7 @@
 #include "base/ensure.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
+#include "runtime/outside.h"
 #include "runtime/threads.h"
 #include "runtime/unchanged.h"
 
@@ -228,10 +229,8 @@ void hold_answer(struct node *node, uint32_t round)
     if (why == NULL && node->unchanged != NULL && state->n_held == n_threads) {
         why = node->unchanged->why_unsaved();
     }
-    if (why == NULL && node->options.buddy_is_tried &&
-        state->n_held == n_threads &&
-        written_files_has_more(&node->buddies.inherited)) {
-        why = "the program has a file open that it writes to";
+    if (why == NULL && node->options.buddy_is_tried) {
+        why = outside_why_unsaved(node); // O1
     }
     ensure(state->n_held == node->checkpoint.n_held); // H1
     message.body = why;

@@ -26,6 +26,12 @@ struct cut_marks {
  * given and there is no launcher. */
 void cut_marks_read(struct node *node);
 
+/** How often the run has gone back: each time the first of its checkpoints is in the next thousand. */
+static inline unsigned cut_marks_n_back(const struct cut_marks *marks)
+{
+    return (unsigned)(marks->first / 1000);
+}
+
 /** Say where in this node's output a checkpoint is. By the clerk, while all threads are held;
  * blocks as writing to stdout does. No lock. */
 void cut_marks_write(const struct node *node, uint64_t generation);

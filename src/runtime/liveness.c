@@ -56,7 +56,8 @@ static void begin(struct node *node, int is_first)
 
 static void start(struct node *node)
 {
-    planned_faults_open(&node->planned_faults, node->self);
+    planned_faults_open(&node->planned_faults, node->self,
+                        cut_marks_n_back(&node->cut_marks));
     // To one that joins nobody gives a sign before it is a member.
     if (!node->members.is_new) {
         begin(node, 1);

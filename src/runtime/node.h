@@ -36,6 +36,7 @@
 #include "runtime/members.h"
 #include "runtime/meter.h"
 #include "runtime/observer.h"
+#include "runtime/outside.h"
 #include "runtime/page_story.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
@@ -119,6 +120,7 @@ struct node {
     struct prepared prepared; ///< main(), until it waits
     struct checkpoint checkpoint;
     struct cut_marks cut_marks;
+    struct outside outside; ///< of its memory
     struct buddies buddies;
     uint64_t
         layout_hash; ///< of the mappings and build-ids of the program and its libraries

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Faults that tests of whole runs ask for, in debug builds:
-//   TEAMSTER_TEST_DIE_AT=NODE:N    a node kills itself at the Nth message that comes to
-//                                  it, or that it sends itself
+//   TEAMSTER_TEST_DIE_AT=NODE:N[,NODE:N]...  a node kills itself at the Nth message that comes to
+//                                  it, or that it sends itself; the second pair is for when the run
+//                                  has gone back once, and so on
 //   TEAMSTER_TEST_LOSE_PAGE=NODE:N the Nth page that comes to a node is lost
 //   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
 //                                  than it has told what it wrote
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "os/kthread.h"
@@ -25,22 +27,32 @@
 
 #ifdef TM_DEBUG
 
-// What the environment says of a node, 0: nothing.
-static uint64_t number_for(node_id self, const char *name)
+// What a list says of a node, 0: nothing.
+// @param index  of the pair in it
+static uint64_t number_in(const char *text, unsigned index, node_id self)
 {
-    const char *text = getenv(name);
     unsigned node;
     unsigned long n;
 
+    for (; text != NULL && index > 0; index--) {
+        text = strchr(text, ',');
+        text += text != NULL;
+    }
     return text != NULL && sscanf(text, "%u:%lu", &node, &n) == 2 &&
                    node == self
                ? n
                : 0;
 }
 
-void planned_faults_open(struct planned_faults *planned, node_id self)
+static uint64_t number_for(node_id self, const char *name)
 {
-    planned->die_in = number_for(self, "TEAMSTER_TEST_DIE_AT");
+    return number_in(getenv(name), 0, self);
+}
+
+void planned_faults_open(struct planned_faults *planned, node_id self,
+                         unsigned n_back)
+{
+    planned->die_in = number_in(getenv("TEAMSTER_TEST_DIE_AT"), n_back, self);
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
     planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
     planned->file_ms = number_for(self, "TEAMSTER_TEST_SLOW_FILES");
@@ -111,8 +123,10 @@ int planned_faults_take(struct planned_faults *planned,
 
 #else
 
-void planned_faults_open(struct planned_faults *planned, node_id self)
+void planned_faults_open(struct planned_faults *planned, node_id self,
+                         unsigned n_back)
 {
+    (void)n_back;
     (void)planned;
     (void)self;
 }

@@ -18,8 +18,10 @@ struct planned_faults {
     uint64_t spare; ///< bytes that there are for checkpoints in memory; 0: all
 };
 
-/** Nodes are connected. Debug builds look at the environment. */
-void planned_faults_open(struct planned_faults *planned, node_id self);
+/** Nodes are connected. Debug builds look at the environment.
+ * @param n_back  how often the run has gone back to a checkpoint */
+void planned_faults_open(struct planned_faults *planned, node_id self,
+                         unsigned n_back);
 
 /** A message has come, or this node has sent it to itself. Under the node lock.
  * @return 1 if it is lost */

@@ -20,6 +20,7 @@
 #include "runtime/liveness.h"
 #include "runtime/members.h"
 #include "runtime/node.h"
+#include "runtime/outside.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/service_priority.h"
@@ -73,6 +74,9 @@ static void follow_launcher(struct node *node)
         node_enter_serving(node);
         checkpoint_ask(node);
         node_leave(node);
+        break;
+    case BOOTSTRAP_HEARD:
+        outside_heard(node);
         break;
     case BOOTSTRAP_SHOW:
         node_enter_serving(node);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/unseen.h"
 #include "pages/page_steps.h"
 
 // A trace that cannot be written is one that ends here: who reads it sees that.
@@ -30,7 +31,7 @@ static void open_log(struct node *node)
     }
     snprintf(path, sizeof path, "%s/%u-%d.steps", folder, node->self,
              (int)getpid());
-    node->step_log = fopen(path, "we");
+    node->step_log = unseen_file(path, "w");
     if (node->step_log == NULL ||
         engine_watch_steps(node->engine, write_step, node->step_log) != TM_OK) {
         log_fatal(EXIT_USAGE, "%s: steps cannot be written: %m", path);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
+#include "os/unseen.h"
 #include "runtime/node.h"
 #include "runtime/tracking.h"
 
@@ -237,7 +238,7 @@ static void write_sets(struct node *node, FILE *file,
 static int append_sets(struct node *node, const char *name,
                        const struct access_sets *sets)
 {
-    FILE *file = fopen(name, node->tracking.n_written == 0 ? "w" : "a");
+    FILE *file = unseen_file(name, node->tracking.n_written == 0 ? "w" : "a");
     int is_written;
 
     if (file == NULL) {

@@ -38,7 +38,15 @@
     X(sigaction) X(signal) X(__sysv_signal) X(sigprocmask) X(pthread_sigmask)   \
     X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(thrd_sleep)           \
     X(poll) X(ppoll) X(select) X(pselect)                                      \
-    X(pthread_exit) X(thrd_exit)
+    X(pthread_exit) X(thrd_exit)                                               \
+    X(open) X(openat) X(creat) X(__open_2) X(__openat_2)                       \
+    X(fopen) X(freopen)                                                        \
+    X(mkstemp) X(mkostemp) X(mkstemps) X(mkostemps) X(mkdtemp)                 \
+    X(truncate) X(rename) X(renameat) X(renameat2)                             \
+    X(remove) X(unlink) X(unlinkat) X(rmdir) X(mkdir) X(mkdirat)               \
+    X(link) X(linkat) X(symlink) X(symlinkat)                                  \
+    X(system) X(popen) X(posix_spawn) X(posix_spawnp)                          \
+    X(connect) X(accept) X(accept4)
 // clang-format on
 
 // Those that the C library's headers do not declare to us.
@@ -53,6 +61,10 @@ size_t __fread_chk(void *to, size_t room, size_t size, size_t n, FILE *file);
 size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t n,
                             FILE *file);
 char *__fgets_chk(char *to, size_t room, int n, FILE *file);
+int __open_2(const char *name, int flags);
+int __open64_2(const char *name, int flags);
+int __openat_2(int folder, const char *name, int flags);
+int __openat64_2(int folder, const char *name, int flags);
 int __printf_chk(int flag, const char *format, ...);
 int __fprintf_chk(FILE *file, int flag, const char *format, ...);
 int __dprintf_chk(int fd, int flag, const char *format, ...);

@@ -6,7 +6,7 @@
  * Its one number at the end is the same however often it was ended and went on.
  *
  *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-b PAGES] [-o]
- *             [-w W] [-z] [-c I] [-a I] [MISTAKE]
+ *             [-w W] [-z] [-c I] [-a I] [-f CHANGE] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
  * -b  there are so many pages more; of the first quarter each thread changes one in each
@@ -16,6 +16,7 @@
  * -z  with the time before it, so that no line is written twice
  * -c  thread 0 kills its process in iteration I, whenever it comes there
  * -a  in iteration I, and not before, all those pages change
+ * -f  a node that gets SIGUSR1 does that in its next iteration (changes.h), and says so
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
  *   held    a mutex is held at the iteration's end
@@ -32,6 +33,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "changes.h"
 #include "program.h"
 
 enum {
@@ -57,6 +59,7 @@ static TM_SHARED struct {
     unsigned crash_at;
     unsigned change_at;
     uint64_t seed;
+    char change[16];
     char mistake[8];
     unsigned n_pages;
     uint64_t *pages;    // a block of n_pages, most of which stay as they are
@@ -263,6 +266,27 @@ static void tell_iteration(unsigned me, unsigned iteration)
     funlockfile(stdout);
 }
 
+static volatile sig_atomic_t is_to_change;
+
+static void hear(int signal)
+{
+    (void)signal;
+    is_to_change = 1;
+}
+
+// On whatever node it is.
+static void change_if_asked(unsigned me)
+{
+    signal(SIGUSR1, hear);
+    if (is_to_change) {
+        is_to_change = 0;
+        if (!change_outside(job.change)) {
+            FAIL("no change %s", job.change);
+        }
+        printf("thread %u has changed something\n", me);
+    }
+}
+
 static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
 {
     const size_t part = LISTED / job.n_threads;
@@ -287,6 +311,9 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
     }
     if (job.is_talking) {
         tell_iteration(me, iteration);
+    }
+    if (job.change[0] != '\0') {
+        change_if_asked(me);
     }
     if (me == 0 && job.crash_at > 0 && iteration == job.crash_at) {
         raise(SIGKILL);
@@ -340,7 +367,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:a:w:z")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:a:f:w:z")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -365,6 +392,9 @@ static void read_words(int argc, char **argv)
             break;
         case 'a':
             job.change_at = value;
+            break;
+        case 'f':
+            snprintf(job.change, sizeof job.change, "%s", optarg);
             break;
         case 'z':
             job.tells_time = 1;

@@ -7,7 +7,8 @@
 Parts: conformance, all variants of the simulated world; units, random tests of
 single layers; programs, random ones in random surroundings; audit, programs whose
 reads are judged; litmus; apps, applications against their checksums; members, nodes
-that come and go; failures, nodes and launchers that are killed; ports, what ports of
+that come and go; failures, nodes and launchers that are killed; deaths, at any message, of
+nodes of runs that go back to a checkpoint; ports, what ports of
 POSIX programs call, and programs that migrate and that race; unchanged, programs
 that were not written for Teamster.
 
@@ -151,6 +152,11 @@ def draw_failure(dice, build):
                             draw_seed(dice))
 
 
+def draw_deaths(dice, build):
+    build.program("tests", "cluster", "resumed")
+    return [], build.script("test_deaths.py", "anywhere", "--seed", draw_seed(dice))
+
+
 def draw_port(dice, build):
     build.program("tests", "cluster", "posix")
     test = dice.choice(("random", "migrate", "posix", "race_free",
@@ -176,6 +182,7 @@ PARTS = {  # how a command is drawn, and its part of the time
     "litmus": (draw_litmus, 1),
     "ports": (draw_port, 1),
     "failures": (draw_failure, 1),
+    "deaths": (draw_deaths, 2),
     "units": (draw_unit, 1),
     "unchanged": (draw_unchanged, 2),
 }

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -407,7 +408,7 @@ class Buddies(Recovery):
     def nobody_has_asked_and_it_cannot_be_saved(self):
         """It runs, and nothing is said of it; who asks is told."""
         for mistake, why in (("bound", "are bound to locks"),
-                             ("file", "has a file open that it writes to"),
+                             ("file", "it has opened a file to write: "),
                              ("early", "main() has called")):
             words = ("-t", 3, "-i", 200, mistake)
             right = self.right(self.program("resumed", *words))
@@ -418,6 +419,54 @@ class Buddies(Recovery):
             if found[0] == 0 or why not in found[1]:
                 job.fail(f"{mistake}: {found}", job.kill_all())
             job.kill_all()
+
+    CHANGES = {
+        "it has opened a file to write: file": "open openat creat fopen append freopen mkstemp mkostemp",
+        "it has opened a file to write: there": "update truncate",
+        "it has changed a file or a folder: ":
+            "mkdtemp rename renameat unlink unlinkat remove mkdir rmdir link symlink",
+        "it has started another program: exit 0": "system popen", "program: true": "posix_spawn",
+        "it has made a child by fork()": "fork", "it has connected with others": "connect accept",
+    }
+
+    def start_changing(self, change, *words, places="a,b,c"):
+        """A run that has a checkpoint; its node 1 makes the change then."""
+        folder = os.path.join(self.folder, f"changed-{change}")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.join(folder, "empty"))
+        with open(os.path.join(folder, "there"), "w", encoding="ascii") as file:
+            file.write("there\n")
+        job = jobs.Job(self.path("cli", "teamster"), [
+            "--ssh", self.ssh, "-H", places, "--buddy=auto",
+            *self.program("resumed", *words, "-f", change)], self.variables,
+            through=("env", f"--chdir={folder}"))
+        job.await_line(self.UNASKED)
+        self.save(job)
+        os.kill(self.node_of(job, 1), signal.SIGUSR1)
+        job.await_line("has changed something")
+        return job
+
+    def nobody_has_asked_and_what_is_outside_has_changed(self):
+        """It does not go back to what was saved before, and no checkpoint is made after it."""
+        job = self.start_changing("append", *WORK, "-p", 10000)
+        self.lose(job, "b")
+        code, output = job.finish()
+        if (code != NODE_LOST or BACK.search(output) or
+                "it does not go back: on n1 it has opened a file to write: file" not in output):
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
+        right = self.right_of_work()
+        job = self.start_changing("reading", *WORK, "-p", 10000)
+        self.expect_goes_on_without(job, "b", right)
+
+    def nobody_has_asked_and_every_change_is_seen(self):
+        for why, changes in self.CHANGES.items():
+            for change in changes.split():
+                job = self.start_changing(change, "-t", 2, "-i", 100000, "-p", 2000, places="a,b")
+                found = self.ask(job, "checkpoint", job.process.pid)
+                if found[0] == 0 or why not in found[1]:
+                    job.fail(f"{change}: {found}", job.kill_all())
+                job.kill_all()
 
     def nobody_has_asked_and_memory_is_not_ample(self):
         """Eight times what a node has has to fit in, and what is on its disk stays there; asked for by
@@ -438,7 +487,7 @@ class Buddies(Recovery):
             job.kill_all()
 
     def nobody_has_asked_on_one_host_or_has_said_no(self):
-        for places, options in (("a,b", ()), ("a,b", ("--buddy=auto", "--recover=0")),
+        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--recover=0",)),
                                 ("a:2", ("--buddy=auto",)),
                                 ("localhost:2", ("--buddy=auto",))):
             job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// By these a program changes what is outside of its memory (outside.h); they do what the C library's do.
+// A file that is opened only to be read is no change. What the C library calls by itself does not come
+// here, nor do system calls that are made without it.
+#include "runtime/wrap.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "runtime/node.h"
+#include "runtime/outside.h"
+
+#define WRITES "it has opened a file to write:"
+#define CHANGES "it has changed a file or a folder:"
+#define STARTS "it has started another program:"
+#define CONNECTS "it has connected with others"
+
+/** A function that is such a change. @param subject  its name, or NULL */
+#define CHANGE(type, name, parameters, arguments, what, subject)               \
+    EXPORTED type name parameters                                              \
+    {                                                                          \
+        outside_note(what, subject);                                           \
+        return CALL(name) arguments;                                           \
+    }
+
+// ---- files that are opened
+
+static void note_opening(const char *name, int flags)
+{
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0) {
+        outside_note(WRITES, name);
+    }
+}
+
+static void note_stream(const char *name, const char *mode)
+{
+    if (mode[0] != 'r' || strchr(mode, '+') != NULL) {
+        outside_note(WRITES, name);
+    }
+}
+
+static int has_mode(int flags)
+{
+    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+EXPORTED int open(const char *name, int flags, ...)
+{
+    va_list list;
+    mode_t mode = 0;
+
+    if (has_mode(flags)) {
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    note_opening(name, flags);
+    return CALL(open)(name, flags, mode);
+}
+
+EXPORTED int openat(int folder, const char *name, int flags, ...)
+{
+    va_list list;
+    mode_t mode = 0;
+
+    if (has_mode(flags)) {
+        va_start(list, flags);
+        mode = va_arg(list, mode_t);
+        va_end(list);
+    }
+    note_opening(name, flags);
+    return CALL(openat)(folder, name, flags, mode);
+}
+
+EXPORTED int __open_2(const char *name, int flags)
+{
+    note_opening(name, flags);
+    return CALL(__open_2)(name, flags);
+}
+
+EXPORTED int __openat_2(int folder, const char *name, int flags)
+{
+    note_opening(name, flags);
+    return CALL(__openat_2)(folder, name, flags);
+}
+
+EXPORTED FILE *fopen(const char *name, const char *mode)
+{
+    note_stream(name, mode);
+    return CALL(fopen)(name, mode);
+}
+
+EXPORTED FILE *freopen(const char *name, const char *mode, FILE *file)
+{
+    note_stream(name, mode);
+    return CALL(freopen)(name, mode, file);
+}
+
+CHANGE(int, creat, (const char *name, mode_t mode), (name, mode), WRITES, name)
+CHANGE(int, mkstemp, (char *name), (name), WRITES, name)
+CHANGE(int, mkostemp, (char *name, int flags), (name, flags), WRITES, name)
+CHANGE(int, mkstemps, (char *name, int n), (name, n), WRITES, name)
+CHANGE(int, mkostemps, (char *name, int n, int flags), (name, n, flags), WRITES,
+       name)
+CHANGE(int, truncate, (const char *name, off_t size), (name, size), WRITES,
+       name)
+
+WRAP_ALIAS(open64, open);
+WRAP_ALIAS(openat64, openat);
+WRAP_ALIAS(__open64_2, __open_2);
+WRAP_ALIAS(__openat64_2, __openat_2);
+WRAP_ALIAS(creat64, creat);
+WRAP_ALIAS(fopen64, fopen);
+WRAP_ALIAS(freopen64, freopen);
+WRAP_ALIAS(mkstemp64, mkstemp);
+WRAP_ALIAS(mkostemp64, mkostemp);
+WRAP_ALIAS(mkstemps64, mkstemps);
+WRAP_ALIAS(mkostemps64, mkostemps);
+WRAP_ALIAS(truncate64, truncate);
+
+// ---- names
+
+CHANGE(char *, mkdtemp, (char *name), (name), CHANGES, name)
+CHANGE(int, rename, (const char *from, const char *to), (from, to), CHANGES,
+       from)
+CHANGE(int, renameat,
+       (int from_folder, const char *from, int to_folder, const char *to),
+       (from_folder, from, to_folder, to), CHANGES, from)
+CHANGE(int, renameat2,
+       (int from_folder, const char *from, int to_folder, const char *to,
+        unsigned flags),
+       (from_folder, from, to_folder, to, flags), CHANGES, from)
+CHANGE(int, remove, (const char *name), (name), CHANGES, name)
+CHANGE(int, unlink, (const char *name), (name), CHANGES, name)
+CHANGE(int, unlinkat, (int folder, const char *name, int flags),
+       (folder, name, flags), CHANGES, name)
+CHANGE(int, rmdir, (const char *name), (name), CHANGES, name)
+CHANGE(int, mkdir, (const char *name, mode_t mode), (name, mode), CHANGES, name)
+CHANGE(int, mkdirat, (int folder, const char *name, mode_t mode),
+       (folder, name, mode), CHANGES, name)
+CHANGE(int, link, (const char *from, const char *to), (from, to), CHANGES, to)
+CHANGE(int, linkat,
+       (int from_folder, const char *from, int to_folder, const char *to,
+        int flags),
+       (from_folder, from, to_folder, to, flags), CHANGES, to)
+CHANGE(int, symlink, (const char *from, const char *to), (from, to), CHANGES,
+       to)
+CHANGE(int, symlinkat, (const char *from, int folder, const char *to),
+       (from, folder, to), CHANGES, to)
+
+// ---- others
+
+CHANGE(int, system, (const char *command), (command), STARTS, command)
+CHANGE(FILE *, popen, (const char *command, const char *mode), (command, mode),
+       STARTS, command)
+CHANGE(int, posix_spawn,
+       (pid_t * pid, const char *path,
+        const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const words[],
+        char *const environment[]),
+       (pid, path, actions, attributes, words, environment), STARTS, path)
+CHANGE(int, posix_spawnp,
+       (pid_t * pid, const char *file,
+        const posix_spawn_file_actions_t *actions,
+        const posix_spawnattr_t *attributes, char *const words[],
+        char *const environment[]),
+       (pid, file, actions, attributes, words, environment), STARTS, file)
+CHANGE(int, connect, (int fd, const struct sockaddr *name, socklen_t size),
+       (fd, name, size), CONNECTS, NULL)
+CHANGE(int, accept, (int fd, struct sockaddr *name, socklen_t *size),
+       (fd, name, size), CONNECTS, NULL)
+CHANGE(int, accept4,
+       (int fd, struct sockaddr *name, socklen_t *size, int flags),
+       (fd, name, size, flags), CONNECTS, NULL)
+
+// ---- do they come here?
+
+static __typeof__(open) own_open __attribute__((alias("open")));
+
+// A library that is opened by a program that does not know it stands behind the C library.
+__attribute__((constructor)) static void see_whether_they_come(void)
+{
+    if (dlsym(RTLD_DEFAULT, "open") != (void *)(uintptr_t)own_open) {
+        outside_refuse(&this_node, "what it does to files is not seen here");
+    }
+}
