@@ -9,9 +9,12 @@
 // where the user has not set them, and these are taken back when UCX has read
 // them, so that programs that the user's program starts do not inherit them.
 //
-// In a run on several hosts only shared memory leads to the worker of a node, and
-// what comes by it was written by a process of this user on this host. UCX was not
-// written to stand strangers: other hosts have a wire of our own (net/tcp.h).
+// In a run on several hosts only shared memory leads to the worker of a node for its own,
+// and what comes by it was written by a process of this user on this host. UCX was not
+// written to stand strangers: other hosts have a wire of our own (net/tcp.h), unless the
+// user says that there are none and wants a second worker for them (net/fabric.h). That
+// one has settings of its own, but for those that the library reads when it is loaded:
+// where it looks for drivers, among others.
 //
 // What UCX leaves in the process: one thread (all signals blocked), a few
 // descriptors (close-on-exec).
@@ -30,6 +33,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/address.h"
+#include "os/rdma.h"
 
 // ---- settings ----
 
@@ -71,7 +75,16 @@ static const struct setting {
 // memory alone will do. Nothing listens, and no driver needs to be loaded.
 static const struct setting local_settings[] = {
     {"UCX_TLS", "posix"},
+};
+
+static const struct setting without_drivers[] = {
     {"UCX_MODULES", "none"},
+};
+
+// Whatever UCX has for networks, RDMA first. To connect holds up nobody.
+static const struct setting network_settings[] = {
+    {"UCX_TLS", "^shm,self"},
+    {"UCX_TCP_CONN_NB", "y"},
 };
 
 #define N_OF(table) (sizeof(table) / sizeof(table)[0])
@@ -132,17 +145,62 @@ static void enter_folder(struct made_settings *made)
 
 int ucx_is_local(enum ucx_reach reach)
 {
-    return reach == UCX_WITHIN_HOST || getenv("UCX_TLS") == NULL;
+    return reach == UCX_WITHIN_HOST ||
+           (reach == UCX_ONE_HOST && getenv("UCX_TLS") == NULL);
 }
 
-static void enter_settings(enum ucx_reach reach, struct made_settings *made)
+/** The card that leads to other hosts, and the RDMA devices that are the same card. */
+static void enter_device(struct made_settings *made, const char *card)
+{
+    char devices[256];
+
+    if (getenv("UCX_NET_DEVICES") == NULL && card != NULL) {
+        rdma_devices_of(card, devices, sizeof devices);
+        make_setting(made, "UCX_NET_DEVICES", devices);
+    }
+}
+
+static void enter_ports(struct made_settings *made,
+                        const struct ucx_request *request)
+{
+    char range[32];
+
+    if (request->first_port != 0) {
+        snprintf(range, sizeof range, "%u-%u", request->first_port,
+                 request->last_port);
+        make_setting(made, "UCX_TCP_PORT_RANGE", range);
+    }
+}
+
+static void enter_network(struct made_settings *made,
+                          const struct ucx_request *request)
+{
+    make_settings(made, network_settings, N_OF(network_settings));
+    enter_device(made, request->device);
+    enter_ports(made, request);
+}
+
+static void enter_local(struct made_settings *made,
+                        const struct ucx_request *request)
+{
+    void (*enter)(struct made_settings *, const struct setting *, size_t) =
+        request->reach == UCX_WITHIN_HOST ? force_settings : make_settings;
+
+    enter(made, local_settings, N_OF(local_settings));
+    if (!request->has_drivers) {
+        enter(made, without_drivers, N_OF(without_drivers));
+    }
+}
+
+static void enter_settings(const struct ucx_request *request,
+                           struct made_settings *made)
 {
     made->n = 0;
     enter_folder(made);
-    if (reach == UCX_WITHIN_HOST) {
-        force_settings(made, local_settings, N_OF(local_settings));
-    } else if (ucx_is_local(reach)) {
-        make_settings(made, local_settings, N_OF(local_settings));
+    if (request->reach == UCX_BETWEEN_HOSTS) {
+        enter_network(made, request);
+    } else if (ucx_is_local(request->reach)) {
+        enter_local(made, request);
     }
     make_settings(made, settings, N_OF(settings));
 }
@@ -306,8 +364,8 @@ static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
     return status;
 }
 
-static tm_status open_quietly(struct wire *wire, enum ucx_reach reach,
-                              unsigned n_nodes)
+static tm_status open_quietly(struct wire *wire,
+                              const struct ucx_request *request)
 {
     struct made_settings made;
     struct open_descriptors before;
@@ -319,8 +377,9 @@ static tm_status open_quietly(struct wire *wire, enum ucx_reach reach,
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     note_descriptors(&before);
-    enter_settings(reach, &made);
-    status = load_and_open(&wire->ucx, n_nodes, &wire->context, &wire->worker);
+    enter_settings(request, &made);
+    status = load_and_open(&wire->ucx, request->n_nodes, &wire->context,
+                           &wire->worker);
     leave_settings(&made);
     close_new_on_exec(&before);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
@@ -387,14 +446,15 @@ static tm_status listen_for_frames(struct wire *wire,
     return TM_OK;
 }
 
-tm_status wire_open(struct wire *wire, enum ucx_reach reach, unsigned n_nodes,
+tm_status wire_open(struct wire *wire, const struct ucx_request *request,
                     ucp_am_recv_callback_t receive)
 {
-    tm_status status = open_quietly(wire, reach, n_nodes);
+    tm_status status = open_quietly(wire, request);
 
     if (status != TM_OK) {
         return status;
     }
+    wire->reach = request->reach;
     status = listen_for_frames(wire, receive);
     if (status == TM_OK) {
         status = make_address(wire);
@@ -412,6 +472,48 @@ void wire_close(struct wire *wire)
     free(wire->address);
 }
 
+int wire_fd(const struct wire *wire)
+{
+    int fd = -1;
+
+    return wire->ucx.ucp_worker_get_efd(wire->worker, &fd) == UCS_OK ? fd : -1;
+}
+
+/** Append a transport that is not there yet. */
+static void append_name(const char *name, size_t length, char *text,
+                        size_t size)
+{
+    size_t used = strlen(text);
+
+    if (strstr(text, name) == NULL && used + length + 3 <= size) {
+        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    }
+}
+
+void wire_transports(const struct wire *wire, ucp_ep_h endpoint, char *text,
+                     size_t size)
+{
+    char *told = NULL;
+    size_t told_size = 0;
+    FILE *stream = open_memstream(&told, &told_size);
+    char *rest = NULL;
+    char name[64];
+
+    text[0] = '\0';
+    if (stream == NULL) {
+        return;
+    }
+    wire->ucx.ucp_ep_print_info(endpoint, stream);
+    fclose(stream);
+    for (char *line = strtok_r(told, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (sscanf(line, "# lane[%*u]: %*[^:]:%63[^. ]", name) == 1) {
+            append_name(name, strlen(name), text, size);
+        }
+    }
+    free(told);
+}
+
 tm_status wire_connect(struct wire *wire, const void *address, size_t size,
                        const ucp_err_handler_t *failed, ucp_ep_h *endpoint,
                        ucs_status_t *result)
@@ -421,7 +523,9 @@ tm_status wire_connect(struct wire *wire, const void *address, size_t size,
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = address_unwrap(address, size),
-        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_mode = wire->reach == UCX_BETWEEN_HOSTS
+                        ? UCP_ERR_HANDLING_MODE_PEER
+                        : UCP_ERR_HANDLING_MODE_NONE,
         .err_handler = *failed,
     };
 
