@@ -47,8 +47,8 @@ static tm_status add_node(void *end, node_id node, const void *address,
     if (!comes && place == NULL) {
         return TM_EWIRE;
     }
-    return tcp_add(end, node, place,
-                   comes ? 0 : size - address_wrapped_size(0), comes);
+    return tcp_add(end, node, place, comes ? 0 : size - address_wrapped_size(0),
+                   comes);
 }
 
 static tm_status meet_all(void *end, char *why, size_t room)

@@ -20,16 +20,21 @@
 //   FENCED       UCX says that the endpoint has failed        LOST
 //   LOST         add                                          as from ABSENT
 //
-// E1  Endpoints and the worker are closed with the wire, and not before: UCX aborts the
-//     process on some connections that are closed while frames go. Of a path that is lost
-//     nothing is sent or delivered any more; what waited for it is forgotten, not freed.
-// E2  UCX calls us in progress only. What a call says of a path is noted there, and acted
-//     upon when UCX has returned: an endpoint is not made inside of a call.
-// E3  Endpoints are in error mode PEER: UCX tells of a connection that has ended, which over
-//     TCP is when the other process does. It cannot tell that of a host that is cut off, and
-//     some transports never do: who is alive is decided by signs of life.
-// E4  Deadlines are in time in which this node did poll (time_ns).
-// E5  What waits for a node that takes nothing is bounded as over TCP (tcp.c, L3).
+// Endpoints are in error mode PEER: UCX tells of a connection that has ended, which over TCP
+// is when the other process does. It cannot tell that of a host that is cut off, and not
+// all transports do: who is alive is decided by signs of life. Endpoints are closed with
+// the worker and not before, so what waited for a node that is lost is forgotten, not
+// freed. A child of fork() has the connections, too, until it calls exec*(): with one that
+// does not, its parent's death is heard of by silence only.
+//
+// What UCX tells of a path in a call is noted there, and acted upon when UCX has returned:
+// no endpoint is made inside of a call.
+//
+// E1  Deadlines are in time in which this node did poll (time_ns).
+// E2  One that takes nothing while FULL_BYTES wait is lost after FULL_NS.
+// E3  One is lost if more waits for all than there is memory for: the one for which most
+//     does.
+// E4  An end that was announced by a goodbye, or is that of a removed node, is no loss.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +49,13 @@
 /** How often progress lets UCX poll, at most: other work must get its turn. */
 #define N_POLLS 32
 
-/** The most that a poll counts for: E4. */
+/** The most that a poll counts for: E1. */
 #define POLL_NS 200000000u
 
 /** How long a node has to answer. */
 #define CONNECT_S 10u
 
-/** E5: when a node that takes nothing is lost. */
+/** When a node that takes nothing is lost: E2. */
 #define FULL_BYTES (UINT64_C(64) << 20)
 #define FULL_NS UINT64_C(3000000000)
 
@@ -84,7 +89,7 @@ static void forget_event(struct path *path)
 
 static void lose_path(struct path *path, const char *why)
 {
-    int is_event = path->state != PATH_FENCED && !path->has_said_bye;
+    int is_event = path->state != PATH_FENCED && !path->has_said_bye; // E4
 
     log_debug("the path to node %u ends: %s", path_number(path), why);
     path_forget(path);
@@ -99,7 +104,7 @@ static void endpoint_has_failed(void *owner, ucp_ep_h endpoint,
 {
     struct path *path = owner;
 
-    if (endpoint == path->endpoint) { // E2
+    if (endpoint == path->endpoint) { // else there is another one by now
         path->failure = status;
         path->fabric->has_news = 1;
     }
@@ -162,7 +167,8 @@ static tm_status open_fabric(void **end, const struct net_config *config,
         calloc(1, sizeof *fabric + config->n_nodes * sizeof(struct path));
     tm_status status;
 
-    (void)pool; // UCX keeps frames until they have gone: by their pool it is found whose
+    (void)
+        pool; // UCX keeps frames until they have gone: by their pool it is found whose
     if (fabric == NULL) {
         log_error("no memory for the paths to %u nodes", config->n_nodes);
         return TM_ENOMEM;
@@ -251,6 +257,7 @@ static tm_status take_key(void *end, const uint8_t *job_key)
     digests_close(digests);
     reader = wire_read(digest, sizeof digest);
     fabric->run = wire_get_u32(&reader);
+    ucx_note_descriptors(&fabric->before);
     return TM_OK;
 }
 
@@ -450,10 +457,11 @@ static void check_waiting(struct fabric *fabric)
     }
     path = find_fullest(fabric);
     ensure(path != NULL);
-    snprintf(why, sizeof why,
-             "it takes too little: %llu MiB wait for it, and there is no memory "
-             "for more",
-             (unsigned long long)(path->waiting >> 20));
+    snprintf(
+        why, sizeof why,
+        "it takes too little: %llu MiB wait for it, and there is no memory "
+        "for more",
+        (unsigned long long)(path->waiting >> 20));
     lose_path(path, why);
 }
 
@@ -462,7 +470,7 @@ static void check_time(struct fabric *fabric)
     uint64_t now_ns = clock_now_ns();
     uint64_t passed_ns = now_ns - fabric->polled_ns;
 
-    fabric->time_ns += passed_ns < POLL_NS ? passed_ns : POLL_NS; // E4
+    fabric->time_ns += passed_ns < POLL_NS ? passed_ns : POLL_NS; // E1
     fabric->polled_ns = now_ns;
     for (unsigned i = 0; i < fabric->n_begun; i++) {
         check_path(&fabric->paths[i]);
@@ -552,6 +560,7 @@ static tm_status meet_all(void *end, char *why, size_t room)
                  lost->why);
         return TM_EPEER;
     }
+    ucx_close_new_on_exec(&fabric->before);
     fabric->has_news = 1; // all are to be opened
     return TM_OK;
 }

@@ -131,8 +131,7 @@ void path_send_text(struct path *path, enum fabric_kind kind, const void *text,
 void path_send(struct path *path, const struct message *message)
 {
     struct fabric *fabric = path->fabric;
-    struct frame *frame =
-        frame_encode(&fabric->pool, FABRIC_HEAD, 0, message);
+    struct frame *frame = frame_encode(&fabric->pool, FABRIC_HEAD, 0, message);
 
     fabric->inbox->counters.messages_sent++;
     fabric->inbox->counters.bytes_sent += frame->size - FABRIC_HEAD;
@@ -145,7 +144,8 @@ void path_send(struct path *path, const struct message *message)
 struct arrival {
     struct path *path;
     uint64_t number;
-    const uint8_t *bytes; ///< from the epoch on: what is held of one that is early
+    const uint8_t
+        *bytes; ///< from the epoch on: what is held of one that is early
     uint32_t size;
 };
 
@@ -219,8 +219,7 @@ void path_open(struct path *path)
 
 static void hold_back(const struct arrival *arrival, struct frame **place)
 {
-    struct frame *held =
-        frame_get(&arrival->path->fabric->pool, arrival->size);
+    struct frame *held = frame_get(&arrival->path->fabric->pool, arrival->size);
 
     memcpy(held->bytes, arrival->bytes, arrival->size);
     if (place != NULL) {
@@ -235,8 +234,7 @@ static void take_hello(const struct arrival *arrival, unsigned kind)
 {
     struct path *path = arrival->path;
 
-    if (kind != FABRIC_HELLO || path->is_heard ||
-        !path_is_timed(path->state)) {
+    if (kind != FABRIC_HELLO || path->is_heard || !path_is_timed(path->state)) {
         refuse(path, arrival->size, "it is no hello, or the second one");
         return;
     }

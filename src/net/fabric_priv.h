@@ -77,7 +77,8 @@ struct fabric {
     uint64_t most_waiting; ///< 0: any
     uint64_t time_ns;      ///< in which this node did poll
     uint64_t polled_ns;
-    struct path paths[]; ///< [n_nodes]
+    struct ucx_descriptors before; ///< those that were open before nodes meet
+    struct path paths[];           ///< [n_nodes]
 };
 
 /** Is a path in this state to be made? */

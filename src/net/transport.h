@@ -16,7 +16,8 @@ struct net; ///< one node's end; each transport has its own
 /** How nodes of other hosts are reached (net/between.h). */
 struct between;
 extern const struct between between_tcp; ///< authenticated and encrypted
-extern const struct between between_ucx; ///< neither: UCX, with RDMA if it is there
+extern const struct between
+    between_ucx; ///< neither: UCX, with RDMA if it is there
 
 /** What the transport calls with each message that arrives, from progress()
  * and arm() only. The message lives until it returns; it may call send(). A frame that

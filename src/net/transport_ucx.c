@@ -221,8 +221,7 @@ static tm_status open_wires(struct net *net, const struct net_config *config)
         status = open_within_host(net, config);
     }
     if (status == TM_OK && config->device != NULL) {
-        status =
-            net->between->open(&net->far, config, &net->inbox, &net->pool);
+        status = net->between->open(&net->far, config, &net->inbox, &net->pool);
     }
     return status;
 }
@@ -354,15 +353,19 @@ static tm_status add_elsewhere(struct net *net, node_id node,
     tm_status status;
 
     net->peers[node].reach = REACH_ELSEWHERE;
-    status = net->between->add(
-        net->far, node, parts->bytes[ADDRESS_BETWEEN_HOSTS],
-        parts->size[ADDRESS_BETWEEN_HOSTS], comes);
+    status =
+        net->between->add(net->far, node, parts->bytes[ADDRESS_BETWEEN_HOSTS],
+                          parts->size[ADDRESS_BETWEEN_HOSTS], comes);
     if (status != TM_OK) {
-        snprintf(why, room,
-                 status == TM_EWIRE   ? "the address of node %u is malformed"
-                 : status == TM_EPEER ? "node %u cannot be connected to"
-                                      : "node %u comes too late",
-                 node);
+        snprintf(
+            why, room,
+            status == TM_EWIRE ? "the address of node %u is malformed"
+            : status == TM_EPEER
+                ? "UCX finds no way to node %u: do UCX_TLS and "
+                  "UCX_NET_DEVICES suit all hosts? UCX_LOG_LEVEL=info says "
+                  "more"
+                : "node %u comes too late",
+            node);
     }
     return status;
 }

@@ -44,7 +44,8 @@ tm_status ucx_join_networks(struct net *net)
         return TM_OK;
     }
     if (net->wire != NULL) {
-        net->joined_fd = join_descriptors(net->between->fd(net->far), wire_fd(net->wire));
+        net->joined_fd =
+            join_descriptors(net->between->fd(net->far), wire_fd(net->wire));
         is_done = net->joined_fd >= 0;
     }
     if (is_done && (net->wire == NULL || net->doorbell != NULL)) {

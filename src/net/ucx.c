@@ -81,10 +81,13 @@ static const struct setting without_drivers[] = {
     {"UCX_MODULES", "none"},
 };
 
-// Whatever UCX has for networks, RDMA first. To connect holds up nobody.
+// Whatever UCX has for networks, RDMA first. To connect holds up nobody, and how long a
+// node may be silent is not UCX's affair.
 static const struct setting network_settings[] = {
     {"UCX_TLS", "^shm,self"},
     {"UCX_TCP_CONN_NB", "y"},
+    {"UCX_TCP_KEEPIDLE", "inf"},
+    {"UCX_KEEPALIVE_INTERVAL", "inf"},
 };
 
 #define N_OF(table) (sizeof(table) / sizeof(table)[0])
@@ -219,23 +222,16 @@ static void leave_settings(const struct made_settings *made)
 
 // ---- descriptors ----
 
-/** Descriptors from here on are not looked at. */
-#define N_DESCRIPTORS 1024
-
-struct open_descriptors {
-    unsigned char is_open[N_DESCRIPTORS];
-};
-
-static void note_descriptors(struct open_descriptors *before)
+void ucx_note_descriptors(struct ucx_descriptors *before)
 {
-    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
+    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
         before->is_open[fd] = fcntl(fd, F_GETFD) >= 0;
     }
 }
 
-static void close_new_on_exec(const struct open_descriptors *before)
+void ucx_close_new_on_exec(const struct ucx_descriptors *before)
 {
-    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
+    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
         if (!before->is_open[fd]) {
             fcntl(fd, F_SETFD, FD_CLOEXEC);
         }
@@ -270,13 +266,18 @@ static tm_status load(struct ucx *ucx)
 
 #define HINT_SIZE 80
 
-/** What may keep nodes of one host from sharing memory.
+/** What may keep nodes from reaching each other: those of one host from sharing memory.
  * @param text  [HINT_SIZE] is used for it */
-static const char *memory_hint(unsigned n_nodes, char *text)
+static const char *hint(const struct ucx_request *request, char *text)
 {
+    const unsigned n_nodes = request->n_nodes;
     struct statvfs state;
     double free_mib;
 
+    if (request->reach == UCX_BETWEEN_HOSTS) {
+        return "does this host have what UCX_TLS and UCX_NET_DEVICES name? "
+               "UCX_LOG_LEVEL=info says more";
+    }
     if (statvfs("/dev/shm", &state) != 0) {
         return "there is no /dev/shm";
     }
@@ -299,16 +300,17 @@ static const char *memory_hint(unsigned n_nodes, char *text)
     return "UCX_LOG_LEVEL=info says more";
 }
 
-static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
+static tm_status open_context(const struct ucx *ucx,
+                              const struct ucx_request *request,
                               ucp_context_h *context)
 {
     const ucp_params_t params = {
         .field_mask =
             UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-        .estimated_num_eps = n_nodes,
+        .estimated_num_eps = request->n_nodes,
     };
-    char hint[HINT_SIZE];
+    char text[HINT_SIZE];
     ucp_config_t *config;
     ucs_status_t result = ucx->ucp_config_read(NULL, NULL, &config);
 
@@ -319,13 +321,14 @@ static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
     }
     if (result != UCS_OK) {
         log_error("cannot start UCX: %s; %s", ucx->ucs_status_string(result),
-                  memory_hint(n_nodes, hint));
+                  hint(request, text));
         return TM_ESYSTEM;
     }
     return TM_OK;
 }
 
-static tm_status open_worker(const struct ucx *ucx, unsigned n_nodes,
+static tm_status open_worker(const struct ucx *ucx,
+                             const struct ucx_request *request,
                              ucp_context_h context, ucp_worker_h *worker)
 {
     const ucp_worker_params_t params = {
@@ -336,28 +339,29 @@ static tm_status open_worker(const struct ucx *ucx, unsigned n_nodes,
         .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
     };
     ucs_status_t result = ucx->ucp_worker_create(context, &params, worker);
-    char hint[HINT_SIZE];
+    char text[HINT_SIZE];
 
     if (result != UCS_OK) {
         log_error("UCX cannot open its transports: %s; %s",
-                  ucx->ucs_status_string(result), memory_hint(n_nodes, hint));
+                  ucx->ucs_status_string(result), hint(request, text));
         return TM_ESYSTEM;
     }
     return TM_OK;
 }
 
-static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
+static tm_status load_and_open(struct ucx *ucx,
+                               const struct ucx_request *request,
                                ucp_context_h *context, ucp_worker_h *worker)
 {
     tm_status status = load(ucx);
 
     if (status == TM_OK) {
-        status = open_context(ucx, n_nodes, context);
+        status = open_context(ucx, request, context);
     }
     if (status != TM_OK) {
         return status;
     }
-    status = open_worker(ucx, n_nodes, *context, worker);
+    status = open_worker(ucx, request, *context, worker);
     if (status != TM_OK) {
         ucx->ucp_cleanup(*context);
     }
@@ -368,7 +372,7 @@ static tm_status open_quietly(struct wire *wire,
                               const struct ucx_request *request)
 {
     struct made_settings made;
-    struct open_descriptors before;
+    struct ucx_descriptors before;
     sigset_t all;
     sigset_t previous;
     tm_status status;
@@ -376,12 +380,11 @@ static tm_status open_quietly(struct wire *wire,
     // UCX's thread inherits the mask.
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
-    note_descriptors(&before);
+    ucx_note_descriptors(&before);
     enter_settings(request, &made);
-    status = load_and_open(&wire->ucx, request->n_nodes, &wire->context,
-                           &wire->worker);
+    status = load_and_open(&wire->ucx, request, &wire->context, &wire->worker);
     leave_settings(&made);
-    close_new_on_exec(&before);
+    ucx_close_new_on_exec(&before);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return status;
 }

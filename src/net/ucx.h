@@ -39,9 +39,9 @@ struct ucx {
 
 /** Whom a worker reaches. */
 enum ucx_reach {
-    UCX_ONE_HOST,      ///< all nodes, which are on this host: by shared memory, or
-                       ///< by what the user's UCX_TLS says
-    UCX_WITHIN_HOST,   ///< those of this host, by shared memory; others are elsewhere
+    UCX_ONE_HOST, ///< all nodes, which are on this host: by shared memory, or
+                  ///< by what the user's UCX_TLS says
+    UCX_WITHIN_HOST, ///< those of this host, by shared memory; others are elsewhere
     UCX_BETWEEN_HOSTS, ///< these: by the network, or by what the user's UCX_TLS says.
                        ///< A connection that breaks is told
 };
@@ -72,10 +72,11 @@ struct wire {
 
 struct ucx_request {
     enum ucx_reach reach;
-    unsigned n_nodes;   ///< so many it is likely to reach
-    int has_drivers;    ///< load UCX's drivers, which can be done only once: a worker
-                        ///< between hosts may need them, this one or a later one
-    const char *device; ///< UCX_BETWEEN_HOSTS: the network card that leads to them
+    unsigned n_nodes; ///< so many it is likely to reach
+    int has_drivers; ///< load UCX's drivers, which can be done only once: a worker
+                     ///< between hosts may need them, this one or a later one
+    const char
+        *device; ///< UCX_BETWEEN_HOSTS: the network card that leads to them
     uint16_t first_port; ///< UCX_BETWEEN_HOSTS: as in net_config
     uint16_t last_port;
 };
@@ -95,6 +96,21 @@ TM_CHECKED tm_status wire_open(struct wire *wire,
 
 /** Drops what is queued. */
 void wire_close(struct wire *wire);
+
+/** Descriptors from here on are not looked at. */
+#define UCX_N_DESCRIPTORS 1024
+
+struct ucx_descriptors {
+    unsigned char is_open[UCX_N_DESCRIPTORS];
+};
+
+/** Those that are open. */
+void ucx_note_descriptors(struct ucx_descriptors *before);
+
+/** All that have been opened since are close-on-exec: UCX does not make its own so, and a
+ * connection ends when the last process closes it.
+ * Context: the program has not begun: there are no others than UCX's. */
+void ucx_close_new_on_exec(const struct ucx_descriptors *before);
 
 /** Readable from the first arrival after ucp_worker_arm() on. @return -1: there is none */
 int wire_fd(const struct wire *wire);

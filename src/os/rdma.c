@@ -37,8 +37,7 @@ static void append_device(const char *device, unsigned port, char *text,
                           size_t size)
 {
     size_t used = strlen(text);
-    int length =
-        snprintf(text + used, size - used, ",%s:%u", device, port);
+    int length = snprintf(text + used, size - used, ",%s:%u", device, port);
 
     if (length < 0 || (size_t)length >= size - used) {
         text[used] = '\0';

@@ -486,9 +486,10 @@ static void warn_of_trust(struct node *node)
         return; // another one says it, or nothing leaves this host
     }
     if (node->options.fabric == FABRIC_BY_UCX) {
-        log_warning("--fabric=ucx: whoever is on the network between the hosts "
-                    "can read and change what nodes send (--verbose names UCX's "
-                    "transports)");
+        log_warning(
+            "--fabric=ucx: whoever is on the network between the hosts "
+            "can read and change what nodes send (--verbose names UCX's "
+            "transports)");
     } else if (node->options.trust_network) {
         log_warning("--trust-network: whoever is on the network between the "
                     "hosts can read what nodes send");
