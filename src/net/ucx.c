@@ -12,7 +12,7 @@
 // In a run on several hosts only shared memory leads to the worker of a node for its own,
 // and what comes by it was written by a process of this user on this host. UCX was not
 // written to stand strangers: other hosts have a wire of our own (net/tcp.h), unless the
-// user says that there are none and wants a second worker for them (net/fabric.h). That
+// user says that there are none and wants a second worker for them (net/fabric.c). That
 // one has settings of its own, but for those that the library reads when it is loaded:
 // where it looks for drivers, among others.
 //

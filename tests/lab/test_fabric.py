@@ -24,14 +24,17 @@ OTHERS = (test_runs, test_members, test_recovery, test_network, test_failures)
 JACOBI = ("--verify", "--size=200", "--iterations=30", "--threads=8")
 
 
-class OverUcx:
-    """In front of a class of tests: its runs use UCX between hosts."""
+def over_ucx(kind):
+    """A class of tests whose runs use UCX between hosts."""
+    class OverUcx(kind):
+        def run(self, bed, *command, **options):
+            return super().run(bed, *command,
+                               **{"TEAMSTER_FABRIC": "ucx", **options})
 
-    def run(self, bed, *command, **options):
-        return super().run(bed, *command, **{"TEAMSTER_FABRIC": "ucx", **options})
+    return OverUcx
 
 
-class Tests(OverUcx, test_runs.Tests):
+class Tests(over_ucx(test_runs.Tests)):
     def jacobi(self, bed, *options, **variables):
         return self.run(bed, "-H", "n1,n2:2,n3", "--verbose", *options,
                         self.app("jacobi"), *JACOBI, **variables)
@@ -95,8 +98,8 @@ def tests_with(name):
     """The class that has a test, over UCX."""
     if hasattr(Tests, name):
         return Tests
-    of = next(module.Tests for module in OTHERS if hasattr(module.Tests, name))
-    return type("Tests", (OverUcx, of), {})
+    return over_ucx(next(module.Tests for module in OTHERS
+                         if hasattr(module.Tests, name)))
 
 
 if __name__ == "__main__":
