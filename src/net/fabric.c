@@ -44,6 +44,7 @@
 #include "base/log.h"
 #include "net/digest.h"
 #include "net/fabric_priv.h"
+#include "net/tcp_socket.h"
 #include "os/kthread.h"
 
 /** How often progress lets UCX poll, at most: other work must get its turn. */
@@ -178,6 +179,7 @@ static tm_status open_fabric(void **end, const struct net_config *config,
     fabric->owner = config->owner;
     fabric->self = config->self;
     fabric->n_nodes = config->n_nodes;
+    fabric->timeout_s = config->timeout_s;
     fabric->most_waiting = config->most_waiting;
     frame_pool_init(&fabric->pool);
     status = open_wire(fabric, config);
@@ -560,7 +562,8 @@ static tm_status meet_all(void *end, char *why, size_t room)
                  lost->why);
         return TM_EPEER;
     }
-    ucx_close_new_on_exec(&fabric->before);
+    // Of TCP: a cable that is soon back does no harm.
+    ucx_settle_new_descriptors(&fabric->before, tcp_settle, fabric->timeout_s);
     fabric->has_news = 1; // all are to be opened
     return TM_OK;
 }

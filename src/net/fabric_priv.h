@@ -65,7 +65,8 @@ struct fabric {
     node_id self;
     unsigned n_nodes; ///< that there may be
     unsigned n_begun; ///< paths from 0 on that are more than zeros
-    uint32_t run;     ///< tells this run's frames from those of others
+    unsigned timeout_s;
+    uint32_t run; ///< tells this run's frames from those of others
     uint32_t epoch;
     int is_meeting;
     int is_closing;        ///< what comes is dropped

@@ -295,9 +295,10 @@ static int becomes_readable(struct harness_node *node, int timeout_ms)
 
 static void get_armed(struct harness_node *node)
 {
-    while (!node->transport->arm(node->net) ||
-           node->transport->progress(node->net) > 0) {
-    }
+    do {
+        node->transport->progress(node->net);
+    } while (!node->transport->arm(node->net) ||
+             node->transport->progress(node->net) > 0);
 }
 
 static void wake_a_sleeper(struct harness_node *node)

@@ -229,11 +229,14 @@ void ucx_note_descriptors(struct ucx_descriptors *before)
     }
 }
 
-void ucx_close_new_on_exec(const struct ucx_descriptors *before)
+void ucx_settle_new_descriptors(const struct ucx_descriptors *before,
+                                void (*settle)(int fd, unsigned number),
+                                unsigned number)
 {
     for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
-        if (!before->is_open[fd]) {
-            fcntl(fd, F_SETFD, FD_CLOEXEC);
+        if (!before->is_open[fd] && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
+            settle != NULL) {
+            settle(fd, number);
         }
     }
 }
@@ -384,7 +387,7 @@ static tm_status open_quietly(struct wire *wire,
     enter_settings(request, &made);
     status = load_and_open(&wire->ucx, request, &wire->context, &wire->worker);
     leave_settings(&made);
-    ucx_close_new_on_exec(&before);
+    ucx_settle_new_descriptors(&before, NULL, 0);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return status;
 }

@@ -107,10 +107,13 @@ struct ucx_descriptors {
 /** Those that are open. */
 void ucx_note_descriptors(struct ucx_descriptors *before);
 
-/** All that have been opened since are close-on-exec: UCX does not make its own so, and a
- * connection ends when the last process closes it.
- * Context: the program has not begun: there are no others than UCX's. */
-void ucx_close_new_on_exec(const struct ucx_descriptors *before);
+/** Those that have been opened since: UCX's, as long as the program has not begun. They are
+ * close-on-exec from now on, as UCX does not make them: a connection ends when the last
+ * process closes it.
+ * @param settle  what else is to be done with each; NULL: nothing */
+void ucx_settle_new_descriptors(const struct ucx_descriptors *before,
+                                void (*settle)(int fd, unsigned number),
+                                unsigned number);
 
 /** Readable from the first arrival after ucp_worker_arm() on. @return -1: there is none */
 int wire_fd(const struct wire *wire);
