@@ -4,11 +4,13 @@
 // polling, and asleep on the event descriptor. Time is for one message there and
 // back, or for one message of a stream.
 //
-//     micro_transport [round trips [hosts [plain]]]
+//     micro_transport [round trips [hosts [plain|ucx]]]
 //
-// 2 hosts: the wire between hosts, over the loopback interface; plain: not encrypted.
+// 2 hosts: the wire between hosts, over the loopback interface; plain: not encrypted; ucx:
+// UCX, with the transports of UCX_TLS.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "harness/cluster_harness.h"
@@ -111,6 +113,9 @@ int main(int argc, char **argv)
     };
 
     harness_is_plain = argc > 3;
+    if (argc > 3 && strcmp(argv[3], "ucx") == 0) {
+        harness_between = &between_ucx;
+    }
     for (int asleep = 0; asleep < 2; asleep++) {
         for (unsigned i = 0; i < sizeof pings / sizeof pings[0]; i++) {
             pings[i].asleep = asleep;

@@ -25,7 +25,7 @@ from check_layers import ALLOWED, OF_TESTS, OUTSIDE
 KNOT_MAX = 5
 # Folders that have larger ones as yet, or may have none: what they have today.
 KNOTS = {"frontend": 8, "runtime": 1}
-NODE_USES_MAX = 44
+NODE_USES_MAX = 45
 # What still goes upwards: (user, used).
 UPWARDS = set()
 

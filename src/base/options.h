@@ -109,6 +109,7 @@ struct options {
         uint16_t last;
     } port_range;
     int trust_network;
+    enum { FABRIC_BY_TCP, FABRIC_BY_UCX } fabric; ///< between hosts
     char policy[16];
     char model[16];
     struct thread_counts counts;

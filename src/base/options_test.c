@@ -77,6 +77,7 @@ static void without_variables_the_defaults_hold(void **state)
     assert_int_equal(options.peer_timeout, 5);
     assert_int_equal(options.port_range.first, 0);
     assert_int_equal(options.trust_network, 0);
+    assert_int_equal(options.fabric, FABRIC_BY_TCP);
     assert_string_equal(options.hosts, "none");
     assert_string_equal(options.ssh, "ssh");
     assert_int_equal(options.stats, 0);
@@ -114,6 +115,8 @@ static void each_variable_sets_its_field(void **state)
     assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "0").peer_timeout, 0);
     assert_int_equal(read_with("TEAMSTER_PEER_TIMEOUT", "2").peer_timeout, 2);
     assert_int_equal(read_with("TEAMSTER_TRUST_NETWORK", "1").trust_network, 1);
+    assert_int_equal(read_with("TEAMSTER_FABRIC", "ucx").fabric, FABRIC_BY_UCX);
+    assert_int_equal(read_with("TEAMSTER_FABRIC", "tcp").fabric, FABRIC_BY_TCP);
     assert_string_equal(read_with("TEAMSTER_HOSTS", "a,b:2").hosts, "a,b:2");
     assert_string_equal(read_with("TEAMSTER_SSH", "ssh -v").ssh, "ssh -v");
     assert_int_equal(read_with("TEAMSTER_DEADLOCK_AFTER", "3").deadlock_after,
@@ -197,6 +200,8 @@ static void a_refusal_names_variable_value_and_what_is_allowed(void **state)
     expect_refusal("TEAMSTER_SWAP_DIR", "tmp",
                    "TEAMSTER_SWAP_DIR (--swap-dir) is 'tmp'; allowed: auto, "
                    "or a path from / on of at most 511 bytes");
+    expect_refusal("TEAMSTER_FABRIC", "ib",
+                   "TEAMSTER_FABRIC (--fabric) is 'ib'; allowed: tcp or ucx");
     expect_refusal("TEAMSTER_DEADLOCK", "1",
                    "TEAMSTER_DEADLOCK (--deadlock) is '1'; allowed: abort, "
                    "warn or off");

@@ -12,7 +12,7 @@
  */
 
 /** The longest number of bytes a transport puts in front of a message. */
-#define FRAME_PREFIX_MAX 16u
+#define FRAME_PREFIX_MAX 20u
 
 /** The longest number of bytes it puts behind one. */
 #define FRAME_TAIL_MAX 16u

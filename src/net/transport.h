@@ -13,6 +13,12 @@
 
 struct net; ///< one node's end; each transport has its own
 
+/** How nodes of other hosts are reached (net/between.h). */
+struct between;
+extern const struct between between_tcp; ///< authenticated and encrypted
+extern const struct between
+    between_ucx; ///< neither: UCX, with RDMA if it is there
+
 /** What the transport calls with each message that arrives, from progress()
  * and arm() only. The message lives until it returns; it may call send(). A frame that
  * does not decode is not delivered: it is counted and logged. */
@@ -68,6 +74,7 @@ struct net_config {
     unsigned n_nodes; ///< the numbers of nodes that may ever be added are below
     unsigned n_here; ///< nodes on this host, self included; 0: it is alone, and
                      ///< needs nothing to reach others by
+    const struct between *between; ///< NULL: TCP
     const char *device;  ///< the network card that other hosts are reached by;
                          ///< NULL: all nodes are on this host, and what follows
                          ///< up to `event` is not read
@@ -80,7 +87,7 @@ struct net_config {
     /** Bytes of memory for what waits for nodes of other hosts; if more does, one of
      * them is lost. 0: any */
     uint64_t most_waiting;
-    int is_plain;                   ///< authenticated only, not encrypted
+    int is_plain; ///< of TCP: authenticated only, not encrypted
     struct descriptor_set *sockets; ///< to other hosts: noted here
     net_event_fn *event;
     net_receive_fn *receive;
@@ -105,8 +112,8 @@ struct transport {
     /** This node's address, for the others. Lives until close(). */
     void (*address)(struct net *net, const void **bytes, size_t *size);
 
-    /** Connect to all others. What travels to another host is encrypted and
-     * authenticated with keys made of the job's.
+    /** Connect to all others. What travels to another host by TCP is
+     * encrypted and authenticated with keys made of the job's.
      * Blocks until that is done, at most 10 s.
      *
      * @param places     [n_nodes]  copied; the entry of self is not read. Of two
@@ -185,6 +192,6 @@ struct transport {
     void (*counters)(struct net *net, struct net_counters *counters);
 };
 
-extern const struct transport transport_ucx; ///< UCX, and TCP between hosts
+extern const struct transport transport_ucx; ///< UCX, and `between` hosts
 
 #endif

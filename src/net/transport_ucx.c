@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The transport of a cluster: UCX active messages between the nodes of one host, over
-// shared memory, and TCP between hosts (net/tcp.c). A run on one host has no TCP:
-// nothing listens. When a node of another host joins, the others have TCP from then on,
-// by which they connect to it (ucx_widen): they do not listen either. A node alone has
-// neither. Here are UCX's part and what joins the two.
+// shared memory, and a wire between hosts (net/between.h): TCP, or UCX again. A run on
+// one host has no such wire: nothing listens. When a node of another host joins, the others
+// have it from then on, by which they connect to it (ucx_widen): they do not listen
+// either. A node alone has neither. Here are the part within a host and what joins the two.
 //
 // A frame on the way to another node of this host:
 //
@@ -33,7 +33,6 @@
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
-#include "net/tcp_socket.h"
 #include "net/transport_ucx_priv.h"
 #include "os/descriptor.h"
 
@@ -151,7 +150,7 @@ static void ucx_send(struct net *net, node_id to, const struct message *message)
         send_within_host(net, to, message);
         break;
     case REACH_ELSEWHERE:
-        tcp_send(net->tcp, to, message);
+        net->between->send(net->far, to, message);
         break;
     case REACH_NONE:
         break;
@@ -160,24 +159,28 @@ static void ucx_send(struct net *net, node_id to, const struct message *message)
 
 // ---- opening and connecting ----
 
-static tm_status make_address(struct net *net)
+/** The parts of this node's address. @param[out] place  [BETWEEN_PLACE_MAX] is used for one */
+static struct address_parts own_parts(const struct net *net, uint8_t *place)
 {
     struct address_parts parts = {0};
-    uint8_t place[TCP_PLACE_MAX];
-    uint8_t wrapped[64];
 
     if (net->wire != NULL) {
         parts.bytes[ADDRESS_WITHIN_HOST] = net->wire->address;
         parts.size[ADDRESS_WITHIN_HOST] = net->wire->address_size;
     }
-    if (net->tcp != NULL) {
-        size_t size = tcp_address(net->tcp, place);
-
-        ensure(address_wrapped_size(size) <= sizeof wrapped);
-        address_wrap(place, size, wrapped);
-        parts.bytes[ADDRESS_BETWEEN_HOSTS] = wrapped;
-        parts.size[ADDRESS_BETWEEN_HOSTS] = address_wrapped_size(size);
+    if (net->far != NULL) {
+        parts.bytes[ADDRESS_BETWEEN_HOSTS] = place;
+        parts.size[ADDRESS_BETWEEN_HOSTS] =
+            net->between->address(net->far, place);
     }
+    return parts;
+}
+
+static tm_status make_address(struct net *net)
+{
+    uint8_t place[BETWEEN_PLACE_MAX];
+    struct address_parts parts = own_parts(net, place);
+
     net->address_size = address_joined_size(&parts);
     net->address = malloc(net->address_size);
     if (net->address == NULL) {
@@ -191,17 +194,19 @@ static tm_status make_address(struct net *net)
 static tm_status open_within_host(struct net *net,
                                   const struct net_config *config)
 {
-    enum ucx_reach reach =
-        config->device == NULL ? UCX_ONE_HOST : UCX_WITHIN_HOST;
+    const struct ucx_request request = {
+        .reach = config->device == NULL ? UCX_ONE_HOST : UCX_WITHIN_HOST,
+        .n_nodes = config->n_here,
+        .has_drivers = net->between->needs_drivers,
+    };
     tm_status status;
 
-    net->wire_room.net = net;
-    if (ucx_is_local(reach)) {
+    net->wire_room.owner = net;
+    if (ucx_is_local(request.reach)) {
         net->doorbell = doorbell_new();
         net->wire_room.doorbell = net->doorbell;
     }
-    status =
-        wire_open(&net->wire_room, reach, config->n_here, ucx_frame_has_come);
+    status = wire_open(&net->wire_room, &request, ucx_frame_has_come);
     if (status == TM_OK) {
         net->wire = &net->wire_room;
     }
@@ -216,7 +221,7 @@ static tm_status open_wires(struct net *net, const struct net_config *config)
         status = open_within_host(net, config);
     }
     if (status == TM_OK && config->device != NULL) {
-        status = tcp_open(&net->tcp, config, &net->inbox, &net->pool);
+        status = net->between->open(&net->far, config, &net->inbox, &net->pool);
     }
     return status;
 }
@@ -230,6 +235,7 @@ static struct net *new_net(const struct net_config *config)
         log_error("no memory for the transport");
         return NULL;
     }
+    net->between = config->between != NULL ? config->between : &between_tcp;
     net->n_nodes = config->n_nodes;
     net->n_here = 1;
     net->joined_fd = -1;
@@ -260,11 +266,12 @@ static void free_net(struct net *net)
     free(net);
 }
 
-static void close_tcp(struct net *net, uint64_t deadline_ns)
+static void close_far(struct net *net, uint64_t deadline_ns)
 {
-    if (net->tcp != NULL) {
-        tcp_close(net->tcp, deadline_ns);
+    if (net->far != NULL) {
+        net->between->close(net->far, deadline_ns);
     }
+    net->far = NULL;
 }
 
 static tm_status ucx_open(struct net **net, const struct net_config *config)
@@ -283,7 +290,7 @@ static tm_status ucx_open(struct net **net, const struct net_config *config)
         status = make_address(made);
     }
     if (status != TM_OK) {
-        close_tcp(made, 0);
+        close_far(made, 0);
         free_net(made);
         return status;
     }
@@ -343,20 +350,22 @@ static tm_status add_elsewhere(struct net *net, node_id node,
                                const struct address_parts *parts, int comes,
                                char *why, size_t room)
 {
-    const void *place = address_unwrap(parts->bytes[ADDRESS_BETWEEN_HOSTS],
-                                       parts->size[ADDRESS_BETWEEN_HOSTS]);
-    size_t size = parts->size[ADDRESS_BETWEEN_HOSTS] - address_wrapped_size(0);
-    tm_status status = TM_EWIRE;
+    tm_status status;
 
     net->peers[node].reach = REACH_ELSEWHERE;
-    if (comes || place != NULL) {
-        status = tcp_add(net->tcp, node, place, size, comes);
-    }
+    status =
+        net->between->add(net->far, node, parts->bytes[ADDRESS_BETWEEN_HOSTS],
+                          parts->size[ADDRESS_BETWEEN_HOSTS], comes);
     if (status != TM_OK) {
-        snprintf(why, room,
-                 status == TM_EWIRE ? "the address of node %u is malformed"
-                                    : "node %u comes too late",
-                 node);
+        snprintf(
+            why, room,
+            status == TM_EWIRE ? "the address of node %u is malformed"
+            : status == TM_EPEER
+                ? "UCX finds no way to node %u: do UCX_TLS and "
+                  "UCX_NET_DEVICES suit all hosts? UCX_LOG_LEVEL=info says "
+                  "more"
+                : "node %u comes too late",
+            node);
     }
     return status;
 }
@@ -377,7 +386,7 @@ static tm_status ucx_add_peer(struct net *net, node_id node,
         return TM_EWIRE;
     }
     if ((is_read && parts.size[part] == 0) ||
-        (place->is_elsewhere ? net->tcp == NULL : net->wire == NULL)) {
+        (place->is_elsewhere ? net->far == NULL : net->wire == NULL)) {
         snprintf(why, room, "node %u cannot be reached from this host", node);
         return TM_EPEER;
     }
@@ -392,7 +401,7 @@ static void ucx_remove_peer(struct net *net, node_id node)
 
     ensure(node < net->n_nodes && node != net->inbox.self);
     if (peer->reach == REACH_ELSEWHERE) {
-        tcp_remove(net->tcp, node);
+        net->between->remove(net->far, node);
     } else if (peer->reach == REACH_HERE) {
         forget_peer(peer);
         doorbell_detach(&peer->doorbell);
@@ -407,30 +416,29 @@ static tm_status ucx_widen(struct net *net, const struct net_config *config,
     struct net_config silent = *config;
     tm_status status;
 
-    if (net->tcp != NULL) {
+    if (net->far != NULL) {
         return TM_OK;
     }
     silent.device = NULL;
-    status = tcp_open(&net->tcp, &silent, &net->inbox, &net->pool);
+    status = net->between->open(&net->far, &silent, &net->inbox, &net->pool);
     if (status != TM_OK) {
         return status;
     }
-    status = tcp_take_key(net->tcp, job_key);
+    status = net->between->take_key(net->far, job_key);
     if (status == TM_OK) {
         status = ucx_join_networks(net);
     }
     if (status != TM_OK) {
         descriptor_drop(&net->joined_fd);
-        close_tcp(net, 0);
-        net->tcp = NULL;
+        close_far(net, 0);
     }
     return status;
 }
 
 static void ucx_set_epoch(struct net *net, uint32_t epoch)
 {
-    if (net->tcp != NULL) {
-        tcp_set_epoch(net->tcp, epoch);
+    if (net->far != NULL) {
+        net->between->set_epoch(net->far, epoch);
     }
 }
 
@@ -439,9 +447,9 @@ static tm_status ucx_connect(struct net *net, const struct net_place *places,
 {
     tm_status status = TM_OK;
 
-    if (net->tcp != NULL) {
+    if (net->far != NULL) {
         ensure(job_key != NULL);
-        status = tcp_take_key(net->tcp, job_key);
+        status = net->between->take_key(net->far, job_key);
         snprintf(why, room, "nothing can be encrypted here");
     }
     for (unsigned i = 0; i < net->n_nodes && status == TM_OK; i++) {
@@ -449,8 +457,8 @@ static tm_status ucx_connect(struct net *net, const struct net_place *places,
             status = ucx_add_peer(net, (node_id)i, &places[i], why, room);
         }
     }
-    if (status == TM_OK && net->tcp != NULL) {
-        status = tcp_meet(net->tcp, why, room);
+    if (status == TM_OK && net->far != NULL) {
+        status = net->between->meet(net->far, why, room);
     }
     return status;
 }
@@ -491,8 +499,8 @@ unsigned ucx_progress(struct net *net)
     if (net->wire != NULL) {
         progress_within_host(net);
     }
-    if (net->tcp != NULL) {
-        tcp_progress(net->tcp);
+    if (net->far != NULL) {
+        net->between->progress(net->far);
     }
     net->is_in_progress = 0;
     return net->inbox.n_delivered;
@@ -500,7 +508,8 @@ unsigned ucx_progress(struct net *net)
 
 static unsigned ucx_n_unsent(const struct net *net)
 {
-    return net->n_unsent;
+    return net->n_unsent +
+           (net->far != NULL ? net->between->n_unsent(net->far) : 0);
 }
 
 // ---- closing ----
@@ -529,7 +538,7 @@ static void ucx_close(struct net *net)
     if (net->wire != NULL) {
         push_out(net, deadline_ns);
     }
-    close_tcp(net, deadline_ns);
+    close_far(net, deadline_ns);
     free_net(net);
 }
 

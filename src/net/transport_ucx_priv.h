@@ -5,14 +5,14 @@
 #include <stdatomic.h>
 
 #include "net/address.h"
+#include "net/between.h"
 #include "net/doorbell.h"
 #include "net/inbox.h"
 #include "net/order.h"
-#include "net/tcp.h"
 #include "net/transport.h"
 #include "net/ucx.h"
 
-/* Shared by the files of the transport over UCX and TCP. */
+/* Shared by the files of the transport of a cluster. */
 
 /** Bytes in front of a message over UCX: sequence, sender. */
 #define PREFIX 10u
@@ -38,11 +38,12 @@ struct net {
     struct wire
         *wire; ///< to nodes of this host: `wire_room`; NULL: there is none
     struct wire wire_room;
-    struct tcp *tcp; ///< to nodes of other hosts; NULL: all are here
-    int joined_fd;   ///< of both; -1: there is one
+    const struct between *between; ///< how nodes of other hosts are reached
+    void *far;     ///< this node's end of that; NULL: all are here
+    int joined_fd; ///< of both; -1: there is one
     _Atomic int
-        joined_doorbell_fd;     ///< of the doorbell, if there is one, and TCP
-    _Atomic unsigned n_polling; ///< while any, TCP is out of that
+        joined_doorbell_fd;     ///< of the doorbell, if there is one, and `far`
+    _Atomic unsigned n_polling; ///< while any, `far` is out of that
     struct doorbell
         *doorbell; ///< for this host's nodes; NULL: UCX wakes this node
     int sleeps_by_doorbell; ///< armed so

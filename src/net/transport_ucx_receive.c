@@ -85,7 +85,7 @@ ucs_status_t ucx_frame_has_come(void *owner, const void *header,
                                 const ucp_am_recv_param_t *param)
 {
     struct wire *wire = owner;
-    struct net *net = wire->net;
+    struct net *net = wire->owner;
 
     (void)header;
     if (net->is_closing) {

@@ -23,12 +23,21 @@ static void use_shared_memory(void)
 {
     unsetenv("UCX_TLS");
     unsetenv("UCX_NET_DEVICES");
+    harness_between = NULL;
 }
 
 static void use_tcp(void)
 {
     setenv("UCX_TLS", "tcp", 1);
     setenv("UCX_NET_DEVICES", "lo", 1);
+}
+
+/** With nodes of other hosts UCX is used, too, over TCP. */
+static void use_fabric(void)
+{
+    setenv("UCX_TLS", "tcp", 1);
+    setenv("UCX_NET_DEVICES", "lo", 1);
+    harness_between = &between_ucx;
 }
 
 static void use_both(void)
@@ -215,6 +224,10 @@ static void two_nodes_exchange_20000_messages_in_order_and_intact(void **unused)
     use_shared_memory();
     assert_all_ended_well(
         harness_run_on_hosts(&transport_ucx, 2, 2, exchange, &traffic), 2);
+    use_fabric();
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 2, 2, exchange, &traffic), 2);
+    use_shared_memory();
 }
 
 static void the_longest_messages_arrive_intact(void **unused)
@@ -231,6 +244,10 @@ static void the_longest_messages_arrive_intact(void **unused)
     use_shared_memory();
     assert_all_ended_well(
         harness_run_on_hosts(&transport_ucx, 2, 2, exchange, &traffic), 2);
+    use_fabric();
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 2, 2, exchange, &traffic), 2);
+    use_shared_memory();
 }
 
 static void four_nodes_exchange_messages_all_to_all_asleep(void **unused)
@@ -251,6 +268,10 @@ static void four_nodes_exchange_messages_all_to_all_asleep(void **unused)
     use_shared_memory();
     assert_all_ended_well(
         harness_run_on_hosts(&transport_ucx, 4, 2, exchange, &traffic), 4);
+    use_fabric();
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 4, 2, exchange, &traffic), 4);
+    use_shared_memory();
     assert_int_equal(n_segments(), 0);
 }
 
@@ -274,9 +295,10 @@ static int becomes_readable(struct harness_node *node, int timeout_ms)
 
 static void get_armed(struct harness_node *node)
 {
-    while (!node->transport->arm(node->net) ||
-           node->transport->progress(node->net) > 0) {
-    }
+    do {
+        node->transport->progress(node->net);
+    } while (!node->transport->arm(node->net) ||
+             node->transport->progress(node->net) > 0);
 }
 
 static void wake_a_sleeper(struct harness_node *node)
@@ -357,6 +379,10 @@ static void who_looks_is_not_woken(void **unused)
         harness_run_on_hosts(&transport_ucx, 3, 2, poll_while_armed, NULL), 3);
     assert_all_ended_well(
         harness_run_on_hosts(&transport_ucx, 2, 2, poll_while_armed, NULL), 2);
+    use_fabric();
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 3, 2, poll_while_armed, NULL), 3);
+    use_shared_memory();
 }
 
 static void count_arrivals(struct harness_node *node, node_id from,
@@ -493,6 +519,10 @@ static void an_armed_node_is_woken_by_a_message(void **unused)
     use_shared_memory();
     assert_all_ended_well(
         harness_run_on_hosts(&transport_ucx, 3, 2, wake_a_sleeper, NULL), 3);
+    use_fabric();
+    assert_all_ended_well(
+        harness_run_on_hosts(&transport_ucx, 3, 2, wake_a_sleeper, NULL), 3);
+    use_shared_memory();
 }
 
 // ---- death ----

@@ -9,9 +9,12 @@
 // where the user has not set them, and these are taken back when UCX has read
 // them, so that programs that the user's program starts do not inherit them.
 //
-// In a run on several hosts only shared memory leads to the worker of a node, and
-// what comes by it was written by a process of this user on this host. UCX was not
-// written to stand strangers: other hosts have a wire of our own (net/tcp.h).
+// In a run on several hosts only shared memory leads to the worker of a node for its own,
+// and what comes by it was written by a process of this user on this host. UCX was not
+// written to stand strangers: other hosts have a wire of our own (net/tcp.h), unless the
+// user says that there are none and wants a second worker for them (net/fabric.c). That
+// one has settings of its own, but for those that the library reads when it is loaded:
+// where it looks for drivers, among others.
 //
 // What UCX leaves in the process: one thread (all signals blocked), a few
 // descriptors (close-on-exec).
@@ -30,6 +33,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/address.h"
+#include "os/rdma.h"
 
 // ---- settings ----
 
@@ -71,7 +75,19 @@ static const struct setting {
 // memory alone will do. Nothing listens, and no driver needs to be loaded.
 static const struct setting local_settings[] = {
     {"UCX_TLS", "posix"},
+};
+
+static const struct setting without_drivers[] = {
     {"UCX_MODULES", "none"},
+};
+
+// Whatever UCX has for networks, RDMA first. To connect holds up nobody, and how long a
+// node may be silent is not UCX's affair.
+static const struct setting network_settings[] = {
+    {"UCX_TLS", "^shm,self"},
+    {"UCX_TCP_CONN_NB", "y"},
+    {"UCX_TCP_KEEPIDLE", "inf"},
+    {"UCX_KEEPALIVE_INTERVAL", "inf"},
 };
 
 #define N_OF(table) (sizeof(table) / sizeof(table)[0])
@@ -132,17 +148,62 @@ static void enter_folder(struct made_settings *made)
 
 int ucx_is_local(enum ucx_reach reach)
 {
-    return reach == UCX_WITHIN_HOST || getenv("UCX_TLS") == NULL;
+    return reach == UCX_WITHIN_HOST ||
+           (reach == UCX_ONE_HOST && getenv("UCX_TLS") == NULL);
 }
 
-static void enter_settings(enum ucx_reach reach, struct made_settings *made)
+/** The card that leads to other hosts, and the RDMA devices that are the same card. */
+static void enter_device(struct made_settings *made, const char *card)
+{
+    char devices[256];
+
+    if (getenv("UCX_NET_DEVICES") == NULL && card != NULL) {
+        rdma_devices_of(card, devices, sizeof devices);
+        make_setting(made, "UCX_NET_DEVICES", devices);
+    }
+}
+
+static void enter_ports(struct made_settings *made,
+                        const struct ucx_request *request)
+{
+    char range[32];
+
+    if (request->first_port != 0) {
+        snprintf(range, sizeof range, "%u-%u", request->first_port,
+                 request->last_port);
+        make_setting(made, "UCX_TCP_PORT_RANGE", range);
+    }
+}
+
+static void enter_network(struct made_settings *made,
+                          const struct ucx_request *request)
+{
+    make_settings(made, network_settings, N_OF(network_settings));
+    enter_device(made, request->device);
+    enter_ports(made, request);
+}
+
+static void enter_local(struct made_settings *made,
+                        const struct ucx_request *request)
+{
+    void (*enter)(struct made_settings *, const struct setting *, size_t) =
+        request->reach == UCX_WITHIN_HOST ? force_settings : make_settings;
+
+    enter(made, local_settings, N_OF(local_settings));
+    if (!request->has_drivers) {
+        enter(made, without_drivers, N_OF(without_drivers));
+    }
+}
+
+static void enter_settings(const struct ucx_request *request,
+                           struct made_settings *made)
 {
     made->n = 0;
     enter_folder(made);
-    if (reach == UCX_WITHIN_HOST) {
-        force_settings(made, local_settings, N_OF(local_settings));
-    } else if (ucx_is_local(reach)) {
-        make_settings(made, local_settings, N_OF(local_settings));
+    if (request->reach == UCX_BETWEEN_HOSTS) {
+        enter_network(made, request);
+    } else if (ucx_is_local(request->reach)) {
+        enter_local(made, request);
     }
     make_settings(made, settings, N_OF(settings));
 }
@@ -161,25 +222,21 @@ static void leave_settings(const struct made_settings *made)
 
 // ---- descriptors ----
 
-/** Descriptors from here on are not looked at. */
-#define N_DESCRIPTORS 1024
-
-struct open_descriptors {
-    unsigned char is_open[N_DESCRIPTORS];
-};
-
-static void note_descriptors(struct open_descriptors *before)
+void ucx_note_descriptors(struct ucx_descriptors *before)
 {
-    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
+    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
         before->is_open[fd] = fcntl(fd, F_GETFD) >= 0;
     }
 }
 
-static void close_new_on_exec(const struct open_descriptors *before)
+void ucx_settle_new_descriptors(const struct ucx_descriptors *before,
+                                void (*settle)(int fd, unsigned number),
+                                unsigned number)
 {
-    for (int fd = 0; fd < N_DESCRIPTORS; fd++) {
-        if (!before->is_open[fd]) {
-            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
+        if (!before->is_open[fd] && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
+            settle != NULL) {
+            settle(fd, number);
         }
     }
 }
@@ -212,13 +269,18 @@ static tm_status load(struct ucx *ucx)
 
 #define HINT_SIZE 80
 
-/** What may keep nodes of one host from sharing memory.
+/** What may keep nodes from reaching each other: those of one host from sharing memory.
  * @param text  [HINT_SIZE] is used for it */
-static const char *memory_hint(unsigned n_nodes, char *text)
+static const char *hint(const struct ucx_request *request, char *text)
 {
+    const unsigned n_nodes = request->n_nodes;
     struct statvfs state;
     double free_mib;
 
+    if (request->reach == UCX_BETWEEN_HOSTS) {
+        return "does this host have what UCX_TLS and UCX_NET_DEVICES name? "
+               "UCX_LOG_LEVEL=info says more";
+    }
     if (statvfs("/dev/shm", &state) != 0) {
         return "there is no /dev/shm";
     }
@@ -241,16 +303,17 @@ static const char *memory_hint(unsigned n_nodes, char *text)
     return "UCX_LOG_LEVEL=info says more";
 }
 
-static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
+static tm_status open_context(const struct ucx *ucx,
+                              const struct ucx_request *request,
                               ucp_context_h *context)
 {
     const ucp_params_t params = {
         .field_mask =
             UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-        .estimated_num_eps = n_nodes,
+        .estimated_num_eps = request->n_nodes,
     };
-    char hint[HINT_SIZE];
+    char text[HINT_SIZE];
     ucp_config_t *config;
     ucs_status_t result = ucx->ucp_config_read(NULL, NULL, &config);
 
@@ -261,13 +324,14 @@ static tm_status open_context(const struct ucx *ucx, unsigned n_nodes,
     }
     if (result != UCS_OK) {
         log_error("cannot start UCX: %s; %s", ucx->ucs_status_string(result),
-                  memory_hint(n_nodes, hint));
+                  hint(request, text));
         return TM_ESYSTEM;
     }
     return TM_OK;
 }
 
-static tm_status open_worker(const struct ucx *ucx, unsigned n_nodes,
+static tm_status open_worker(const struct ucx *ucx,
+                             const struct ucx_request *request,
                              ucp_context_h context, ucp_worker_h *worker)
 {
     const ucp_worker_params_t params = {
@@ -278,39 +342,40 @@ static tm_status open_worker(const struct ucx *ucx, unsigned n_nodes,
         .flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK,
     };
     ucs_status_t result = ucx->ucp_worker_create(context, &params, worker);
-    char hint[HINT_SIZE];
+    char text[HINT_SIZE];
 
     if (result != UCS_OK) {
         log_error("UCX cannot open its transports: %s; %s",
-                  ucx->ucs_status_string(result), memory_hint(n_nodes, hint));
+                  ucx->ucs_status_string(result), hint(request, text));
         return TM_ESYSTEM;
     }
     return TM_OK;
 }
 
-static tm_status load_and_open(struct ucx *ucx, unsigned n_nodes,
+static tm_status load_and_open(struct ucx *ucx,
+                               const struct ucx_request *request,
                                ucp_context_h *context, ucp_worker_h *worker)
 {
     tm_status status = load(ucx);
 
     if (status == TM_OK) {
-        status = open_context(ucx, n_nodes, context);
+        status = open_context(ucx, request, context);
     }
     if (status != TM_OK) {
         return status;
     }
-    status = open_worker(ucx, n_nodes, *context, worker);
+    status = open_worker(ucx, request, *context, worker);
     if (status != TM_OK) {
         ucx->ucp_cleanup(*context);
     }
     return status;
 }
 
-static tm_status open_quietly(struct wire *wire, enum ucx_reach reach,
-                              unsigned n_nodes)
+static tm_status open_quietly(struct wire *wire,
+                              const struct ucx_request *request)
 {
     struct made_settings made;
-    struct open_descriptors before;
+    struct ucx_descriptors before;
     sigset_t all;
     sigset_t previous;
     tm_status status;
@@ -318,11 +383,11 @@ static tm_status open_quietly(struct wire *wire, enum ucx_reach reach,
     // UCX's thread inherits the mask.
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
-    note_descriptors(&before);
-    enter_settings(reach, &made);
-    status = load_and_open(&wire->ucx, n_nodes, &wire->context, &wire->worker);
+    ucx_note_descriptors(&before);
+    enter_settings(request, &made);
+    status = load_and_open(&wire->ucx, request, &wire->context, &wire->worker);
     leave_settings(&made);
-    close_new_on_exec(&before);
+    ucx_settle_new_descriptors(&before, NULL, 0);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return status;
 }
@@ -387,14 +452,15 @@ static tm_status listen_for_frames(struct wire *wire,
     return TM_OK;
 }
 
-tm_status wire_open(struct wire *wire, enum ucx_reach reach, unsigned n_nodes,
+tm_status wire_open(struct wire *wire, const struct ucx_request *request,
                     ucp_am_recv_callback_t receive)
 {
-    tm_status status = open_quietly(wire, reach, n_nodes);
+    tm_status status = open_quietly(wire, request);
 
     if (status != TM_OK) {
         return status;
     }
+    wire->reach = request->reach;
     status = listen_for_frames(wire, receive);
     if (status == TM_OK) {
         status = make_address(wire);
@@ -412,6 +478,48 @@ void wire_close(struct wire *wire)
     free(wire->address);
 }
 
+int wire_fd(const struct wire *wire)
+{
+    int fd = -1;
+
+    return wire->ucx.ucp_worker_get_efd(wire->worker, &fd) == UCS_OK ? fd : -1;
+}
+
+/** Append a transport that is not there yet. */
+static void append_name(const char *name, size_t length, char *text,
+                        size_t size)
+{
+    size_t used = strlen(text);
+
+    if (strstr(text, name) == NULL && used + length + 3 <= size) {
+        snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    }
+}
+
+void wire_transports(const struct wire *wire, ucp_ep_h endpoint, char *text,
+                     size_t size)
+{
+    char *told = NULL;
+    size_t told_size = 0;
+    FILE *stream = open_memstream(&told, &told_size);
+    char *rest = NULL;
+    char name[64];
+
+    text[0] = '\0';
+    if (stream == NULL) {
+        return;
+    }
+    wire->ucx.ucp_ep_print_info(endpoint, stream);
+    fclose(stream);
+    for (char *line = strtok_r(told, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (sscanf(line, "# lane[%*u]: %*[^:]:%63[^. ]", name) == 1) {
+            append_name(name, strlen(name), text, size);
+        }
+    }
+    free(told);
+}
+
 tm_status wire_connect(struct wire *wire, const void *address, size_t size,
                        const ucp_err_handler_t *failed, ucp_ep_h *endpoint,
                        ucs_status_t *result)
@@ -421,7 +529,9 @@ tm_status wire_connect(struct wire *wire, const void *address, size_t size,
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER,
         .address = address_unwrap(address, size),
-        .err_mode = UCP_ERR_HANDLING_MODE_NONE,
+        .err_mode = wire->reach == UCX_BETWEEN_HOSTS
+                        ? UCP_ERR_HANDLING_MODE_PEER
+                        : UCP_ERR_HANDLING_MODE_NONE,
         .err_handler = *failed,
     };
 

@@ -117,13 +117,13 @@ static void open_stranger(struct stranger *stranger, const void *address,
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
     };
+    const struct ucx_request request = {.reach = UCX_ONE_HOST, .n_nodes = 2};
     struct address_parts parts;
 
     harness_check(address_split(address, size, &parts) == TM_OK);
     params.address = address_unwrap(parts.bytes[ADDRESS_WITHIN_HOST],
                                     parts.size[ADDRESS_WITHIN_HOST]);
-    harness_check(wire_open(&stranger->wire, UCX_ONE_HOST, 2, hear_nothing) ==
-                  TM_OK);
+    harness_check(wire_open(&stranger->wire, &request, hear_nothing) == TM_OK);
     harness_check(
         stranger->wire.ucx.ucp_ep_create(stranger->wire.worker, &params,
                                          &stranger->endpoint) == UCS_OK);

@@ -36,6 +36,12 @@ static uint64_t most_waiting(struct node *node)
            (node->bootstrap.n_here > 0 ? node->bootstrap.n_here : 1);
 }
 
+// As --fabric names them.
+static const struct between *between_hosts(const struct options *options)
+{
+    return options->fabric == FABRIC_BY_UCX ? &between_ucx : &between_tcp;
+}
+
 struct net_config node_net_config(struct node *node)
 {
     const char *device = node->bootstrap.device;
@@ -44,6 +50,7 @@ struct net_config node_net_config(struct node *node)
         .self = node->self,
         .n_nodes = TM_MAX_NODES, // that there may ever be
         .n_here = node->n_nodes > 1 ? node->bootstrap.n_here : 0,
+        .between = between_hosts(&node->options),
         .device = device[0] != '\0' ? device : NULL,
         .listens_within =
             node->bootstrap.joins > 0 && node->bootstrap.n_here > 1,

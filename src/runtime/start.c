@@ -384,9 +384,10 @@ static void fill_card(struct node *node, struct node_card *card)
     card->pid = (uint32_t)getpid();
     snprintf(card->options, sizeof card->options,
              "protocol %d stack %zu threads %u space %zu encrypted %d races "
-             "%d",
+             "%d fabric %d",
              (int)options->protocol, options->stack_size, options->max_threads,
-             options->space, !options->trust_network, options->race_check);
+             options->space, !options->trust_network, options->race_check,
+             (int)options->fabric);
 }
 
 static void add_address(struct node *node, struct node_card *card)
@@ -481,8 +482,15 @@ static uint64_t join_cluster(struct node *node, struct node_card *own)
 
 static void warn_of_trust(struct node *node)
 {
-    if (node->options.trust_network && node->self == 0 &&
-        node->bootstrap.device[0] != '\0') {
+    if (node->self != 0 || node->bootstrap.device[0] == '\0') {
+        return; // another one says it, or nothing leaves this host
+    }
+    if (node->options.fabric == FABRIC_BY_UCX) {
+        log_warning(
+            "--fabric=ucx: whoever is on the network between the hosts "
+            "can read and change what nodes send (--verbose names UCX's "
+            "transports)");
+    } else if (node->options.trust_network) {
         log_warning("--trust-network: whoever is on the network between the "
                     "hosts can read what nodes send");
     }

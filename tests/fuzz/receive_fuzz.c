@@ -41,7 +41,7 @@ static void open_net(void)
     inbox_init(&net->inbox, 0, receive, NULL);
     net->inbox.counters.bad_frames = 8; // the first ones would be logged
     net->wire = &net->wire_room;
-    net->wire_room.net = net;
+    net->wire_room.owner = net;
     for (unsigned i = 1; i < N_NODES; i++) {
         net->peers[i].reach = i == 2 ? REACH_ELSEWHERE : REACH_HERE;
         order_init(&net->peers[i].order);

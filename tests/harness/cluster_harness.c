@@ -107,6 +107,7 @@ static void note_event(void *owner, enum net_event event, node_id about,
 }
 
 int harness_is_plain;
+const struct between *harness_between;
 
 static unsigned host_of(const struct harness_node *node, unsigned number)
 {
@@ -119,6 +120,7 @@ static struct net_config config_of(struct harness_node *node)
     struct net_config config = {
         .self = node->self,
         .n_nodes = node->n_nodes,
+        .between = harness_between,
         .device = node->n_hosts > 1 ? "lo" : NULL,
         .is_plain = harness_is_plain,
         .sockets = &sockets,

@@ -47,6 +47,9 @@ struct harness_result harness_run(const struct transport *transport,
 /** What travels between hosts is not encrypted. */
 extern int harness_is_plain;
 
+/** How it travels; NULL, as it is at first: by TCP. */
+extern const struct between *harness_between;
+
 /** The same with the nodes on several hosts, as the transport sees it: node i is on
  * host i % n_hosts, and the network card between them is the loopback interface. */
 struct harness_result harness_run_on_hosts(const struct transport *transport,

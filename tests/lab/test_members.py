@@ -319,7 +319,7 @@ class Tests(test_runs.Tests):
     def expect_lost_or_right(self, run, bed, asker, but_hosts=()):
         """@return exit codes of who has asked, and of the run"""
         answer = self.end_call(asker)
-        self.expect(answer[0] in (0, NODE_LOST, CONFIG), "an answer",
+        self.expect(answer[0] in (0, NODE_LOST, UNREACHABLE, CONFIG), "an answer",
                     str(answer))
         self.stop_file(bed).touch()
         output, _ = run.process.communicate(timeout=DEADLINE_S)
