@@ -244,17 +244,18 @@ byte coin; // a free choice of the step under way; 0 between steps
 
 #ifndef NO_STEPS
 c_decl {
-    extern void model_begins(int node);
+    extern void model_begins(int node, int page);
     extern void model_sends(int message, int to);
-    extern int model_ends(int node, int event, int from, int who, int facts,
-                          int version, int epoch, int only_changed);
+    extern int model_ends(int event, int from, int who, int facts, int version,
+                          int epoch, int only_changed);
 };
 
 c_code {
     const char *const model_protocol = "eager-release";
 
-    void model_record(int x, int *to)
+    void model_record(int x, int page, int *to)
     {
+        (void)page; // there is one
         to[AT_STATE] = now.state[x];
         to[AT_OWNER] = now.is_owner[x];
         to[AT_COPIES] = now.copyset[x];
@@ -279,7 +280,7 @@ hidden byte s_is_allowed;
 inline step_begins(x)
 {
     s_node = x;
-    c_code { model_begins(s_node); };
+    c_code { model_begins(s_node, 0); };
 }
 
 // Of a message, what the table calls it.
@@ -313,7 +314,7 @@ inline step_ends(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 0);
     };
     assert(s_is_allowed);
@@ -324,7 +325,7 @@ inline step_so_far(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 1);
     };
     assert(s_is_allowed);
