@@ -22,6 +22,7 @@ waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
 heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
 knows='knows'                    # or an old counter: Z6
+no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
@@ -74,6 +75,20 @@ LINE_STAYS_OLD|lazy_release -DPAIR|$heard|a line is of the version that changes 
 NOT_SEALED|lazy_release -DPAGES=1|$heard|two copies of one version never differ
 NOT_TO_TWIN|lazy_release -DPAIR -DPAGES=1|$heard|diffs are applied to the owner's twin too
 SEND_PAGE_NOT_TWIN|lazy_release -DPAIR|$heard|a dirty owner sends its twin
+NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
+NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
+WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
+MOVES_WITH_READERS|adaptive -DSTART=0 -DWRITES=1 -DRELEASES=1 -DFETCHES=3|$no_reader|a page stays while there are such copies
+HANDED_TO_ONE_OF_SEVERAL|adaptive -DWRITES=1 -DRELEASES=1 -DFETCHES=1|$no_reader|it goes to one of these only if that is the last
+HANDED_THOUGH_IT_LACKS|adaptive -DPAIR -DWRITES=3 -DRELEASES=3 -DTELLS=2|$heard|and lacks nothing
+NOT_STALE|adaptive -DPAIR|$heard|a copy that nobody pushes to and that a notice names is stale
+NOT_FRESH|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|a copy older than what was heard of is not used
+NO_LAST_DIFF|adaptive -DPAIR|$heard|a dirty copy that a notice names is diffed
+NOT_LISTED|adaptive -DPAIR|$heard|what an owner writes makes a version at its next release
+LEFT_IS_NOT_NOTED|adaptive -DPAIR|$heard|a copy that is not pushed to any more is noted
+GOES_WHILE_OTHERS_WRITE|adaptive|$no_reader|a page that migrates goes only when nobody else may write a copy
+MIGRATED_SAYS_NOTHING|adaptive -DSTART=2 -DPAIR|$heard|each version of a page that migrates makes a notice
+NOT_SEALED|adaptive -DSTART=2 -DPAIR|$heard|it goes in a version that has all of its bytes
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again
