@@ -175,6 +175,7 @@ static uint16_t facts_of(int facts, int is_own)
                       (facts & WITH_COPY ? STEP_HAS_COPY : 0) |
                       (facts & IS_NOT_PUSHED_TO ? 0 : STEP_SUBSCRIBES) |
                       (facts & IS_TOO_OLD ? 0 : STEP_FRESH) |
+                      (facts & IS_FROZEN ? STEP_FROZEN : 0) |
                       (is_own ? STEP_OWN : 0));
 }
 

@@ -39,6 +39,7 @@
 #define WITH_COPY 16
 #define IS_NOT_PUSHED_TO 32
 #define IS_TOO_OLD 64
+#define IS_FROZEN 128
 
 // Messages.
 #define SENDS_NOTHING 0

@@ -24,6 +24,7 @@ heard='heard'                    # who has heard of a write has old bytes: Z1 to
 knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
+left='gone'                      # a message to who has left: K2, K3
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -47,6 +48,9 @@ OWN_DIFF_BACK|eager_release|$bytes|nobody gets its own diff back
 TELL_ONE_OF_SEVERAL|eager_release|$bytes|nobody is told while others have no diff
 TELL_WHO_PASSES_ON|eager_release|$bytes|nobody is told who passes the diff on
 DIRECTORY_UNTOLD|eager_release -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
+DIRECTORY_UNTOLD|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$circulates|a directory node that is new is told of owners
+STAYS_IN_THE_COPYSET|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$copyset|who has left is in no copyset
+LEAVER_IS_ASKED|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$left|nobody asks who has left
 DIRECTORY_UNTOLD|sequential -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
 NOT_WAITING|sequential|$exclusive|wait for the invalidations
 NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
