@@ -36,8 +36,8 @@
 // A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
 //    there is no such copy, and no notice.
 // A7 A copy that a node does not want to be pushed to any more has the version of the last
-//    push that has come. Until the owner hears of it pushes come as before, and count. When
-//    it does, it notes the copy: A1.
+//    push that has come. Until the owner hears of it pushes come as before, and count, and one
+//    that finds it unused drops it still. When it does, it notes the copy: A1.
 #include "protocol/copies.h"
 #include "protocol/hand_on.h"
 #include "protocol/migration.h"

@@ -33,6 +33,8 @@
 // any node first.
 // PLACED: an untouched page goes to any node instead of to the one that asks for
 // it.
+// MEMBERS: while nothing is under way and all threads are stopped, a node leaves, and comes again. It
+// gives its page away; the directory node is another then if it was that (section 5).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS.
@@ -57,7 +59,17 @@
 
 #define NODES 3
 #define NOBODY 3
+#ifdef MEMBERS
+byte directory;
+byte gone = 3; // who has left, or nobody
+bit frozen; // no thread runs
+byte n_changes;
+#define DIRECTORY directory
+#define IS_FREE(x) (!frozen && gone != x)
+#else
 #define DIRECTORY 0
+#define IS_FREE(x) true
+#endif
 #define MOVE_LIMIT 2 // exclusive pages move at write faults below this
 #define QUEUE 6
 #define KEEP 4
@@ -81,9 +93,10 @@
 //   TOLD         which release
 //   ASK_AHEAD    requester, for writing
 //   DONE         -
+//   GIVEN        contents, copyset, epoch, version
 // A diff is mask * 16 + value; an atomic operation of node n has writer n + 3.
 mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, PUSH, PUSH_ACK, OWNER_IS, ATOMIC,
-          ATOMIC_DONE, TOLD, ASK_AHEAD, DONE };
+          ATOMIC_DONE, TOLD, ASK_AHEAD, DONE, GIVEN };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -244,17 +257,18 @@ byte coin; // a free choice of the step under way; 0 between steps
 
 #ifndef NO_STEPS
 c_decl {
-    extern void model_begins(int node);
+    extern void model_begins(int node, int page);
     extern void model_sends(int message, int to);
-    extern int model_ends(int node, int event, int from, int who, int facts,
-                          int version, int epoch, int only_changed);
+    extern int model_ends(int event, int from, int who, int facts, int version,
+                          int epoch, int only_changed);
 };
 
 c_code {
     const char *const model_protocol = "eager-release";
 
-    void model_record(int x, int *to)
+    void model_record(int x, int page, int *to)
     {
+        (void)page; // there is one
         to[AT_STATE] = now.state[x];
         to[AT_OWNER] = now.is_owner[x];
         to[AT_COPIES] = now.copyset[x];
@@ -279,7 +293,7 @@ hidden byte s_is_allowed;
 inline step_begins(x)
 {
     s_node = x;
-    c_code { model_begins(s_node); };
+    c_code { model_begins(s_node, 0); };
 }
 
 // Of a message, what the table calls it.
@@ -289,7 +303,8 @@ inline step_begins(x)
       (type == GRANT -> SENDS_GRANT :                                          \
        (type == PUSH -> SENDS_PUSH :                                           \
         (type == UPDATE -> SENDS_DIFF :                                        \
-         (type == ACK && f2 >= 128 -> SENDS_HANDED : SENDS_NOTHING))))))
+         (type == GIVEN -> SENDS_GIVEN :                                       \
+          (type == ACK && f2 >= 128 -> SENDS_HANDED : SENDS_NOTHING)))))))
 
 inline step_sends(type, f2, dst)
 {
@@ -313,7 +328,7 @@ inline step_ends(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 0);
     };
     assert(s_is_allowed);
@@ -324,7 +339,7 @@ inline step_so_far(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 1);
     };
     assert(s_is_allowed);
@@ -381,6 +396,9 @@ inline check()
 inline send(src, dst, type, f1, f2, f3, f4)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+#ifdef MEMBERS
+    assert(dst != gone);
+#endif
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f2, dst);
     WIRE(src, dst)!type, f1, f2, f3, f4;
@@ -804,6 +822,104 @@ inline on_atomic_done(x)
     result[x] = 0;
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define ALL_IDLE                                                               \
+    (QUIET && !frozen && n_changes < 2 &&                                      \
+     fetching[0] + fetching[1] + fetching[2] + in_flight[0] + in_flight[1] +   \
+             in_flight[2] + releasing[0] + releasing[1] + releasing[2] +       \
+             in_atomic[0] + in_atomic[1] + in_atomic[2] +                      \
+             has_owner_update[0] + has_owner_update[1] + has_owner_update[2] ==\
+         0)
+// K1: its last release is over.
+#define HAS_RELEASED(x)                                                        \
+    (!(token[0] == x && unreleased[0]) && !(token[1] == x && unreleased[1]) && \
+     (state[x] != DIRTY || mem[x] == twin[x]))
+
+inline forget_node(x, leaver)
+{
+    step_begins(x);
+#ifndef M_STAYS_IN_THE_COPYSET
+    copyset[x] = copyset[x] & ~BIT(leaver);
+#endif
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[x] && hint[x] == leaver -> hint[x] = NOBODY;
+#endif
+    :: else
+    fi;
+    step_so_far(x, ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+// Each owner tells a page's new directory node.
+inline change_directory(who)
+{
+    directory = who;
+#ifndef M_DIRECTORY_UNTOLD
+    has_owner_update[0] = (is_owner[0] && gone != 0 && directory != 0);
+    has_owner_update[1] = (is_owner[1] && gone != 1 && directory != 1);
+    has_owner_update[2] = (is_owner[2] && gone != 2 && directory != 2);
+#endif
+}
+
+// Who leaves gives the page to a node that has a copy, else to the directory node.
+inline leave(x, o1, o2)
+{
+    printf("%d: leaves\n", x);
+    n_changes++;
+    frozen = 1;
+    gone = x;
+    forget_node(o1, x);
+    forget_node(o2, x);
+    if
+    :: directory == x -> change_directory((x == 0 -> 1 : 0));
+    :: else
+    fi;
+    step_begins(x);
+    if
+    :: is_owner[x] ->
+        v = (copyset[x] & BIT(o1) -> o1 : (copyset[x] & BIT(o2) -> o2 : directory));
+        send(x, v, GIVEN, mem[x], copyset[x], epoch[x] + 1, version[x]);
+        give_ownership(x, v);
+        step_ends(x, ON_GIVES, x, v, 0, 0, 0);
+    :: else -> become_absent(x);
+    fi;
+    check();
+}
+
+inline on_given(x, from, contents, copies, e, ver)
+{
+    if
+    :: state[x] == ABSENT -> mem[x] = contents; state[x] = CLEAN;
+    :: else
+    fi;
+    take_ownership(x, from, e, ver, 0, (copies) & ~BIT(x));
+    base[x] = ver;
+    if
+    :: state[x] == CLEAN && copyset[x] == 0 -> state[x] = EXCLUSIVE;
+    :: else
+    fi
+}
+
+// Who comes knows nothing.
+inline come(x)
+{
+    printf("%d: comes\n", x);
+    n_changes++;
+    frozen = 1;
+    gone = NOBODY;
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+    version[x] = 0;
+    if
+    :: x == 0 -> change_directory(0);
+    :: else
+    fi;
+    check();
+}
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -838,6 +954,11 @@ inline receive(x, from)
         learn_owner(x, from, a);
         step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(from, a);
+#ifdef MEMBERS
+    :: kind == GIVEN ->
+        on_given(x, from, a, b, c, d);
+        step_ends(x, ON_GIVEN, from, x, IS_FROZEN, d, c);
+#endif
 #ifdef AHEAD
     :: kind == ASK_AHEAD ->
         on_ask_ahead(x, a, b);
@@ -944,9 +1065,10 @@ inline send_diff(x, stays_dirty)
         tell(x, v);
     :: else ->
         in_flight[x]++;
-        send(x, hint[x], UPDATE, x, w, epoch[x], 0);
+        v = ROUTE(x);
+        send(x, v, UPDATE, x, w, epoch[x], 0);
 #ifdef MAY_TELL_OWNER
-        tell(x, hint[x]);
+        tell(x, v);
 #endif
     fi
 }
@@ -983,12 +1105,12 @@ inline start_release(x, stays_dirty)
 }
 
 #define MAY_FAULT(x)                                                           \
-    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES)
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_FREE(x))
 #define MAY_WRITE(x, k)                                                        \
     (state[x] != ABSENT && (token[k] == x || unreleased[k] == 0) &&            \
-     n_writes < WRITES)
+     n_writes < WRITES && IS_FREE(x))
 #define NEEDS_RELEASE(x)                                                       \
-    (n_releases < RELEASES && MAY_RELEASE(x) &&                                \
+    (n_releases < RELEASES && MAY_RELEASE(x) && IS_FREE(x) &&                  \
      ((token[0] == x && unreleased[0] == 1) ||                                 \
       (token[1] == x && unreleased[1] == 1)))
 #define HAS_CHOICE(from, x)                                                    \
@@ -1026,8 +1148,20 @@ end:
     :: d_step {
         NEEDS_RELEASE(me) && state[me] == DIRTY -> start_release(me, 1)
        }
+#ifdef MEMBERS
+    :: d_step {
+        ALL_IDLE && gone == NOBODY && HAS_RELEASED(me) -> leave(me, next, last)
+       }
+    :: d_step { ALL_IDLE && gone == me -> come(me) }
+    :: d_step {
+        frozen && QUIET && has_owner_update[0] + has_owner_update[1] +
+                has_owner_update[2] == 0 -> frozen = 0
+       }
+#endif
 #if ATOMICS > 0
-    :: d_step { n_atomics < ATOMICS && !in_atomic[me] -> start_atomic(me) }
+    :: d_step {
+        n_atomics < ATOMICS && !in_atomic[me] && IS_FREE(me) -> start_atomic(me)
+       }
 #endif
 #ifdef M_NO_UNMAP
     :: is_reading[me] -> is_reading[me] = 0

@@ -22,13 +22,13 @@
 #include "steps/rows.h"
 
 // In the model.
-void model_record(int node, int *record);
+void model_record(int node, int page, int *record);
 extern const char *const model_protocol;
 
-void model_begins(int node);
+void model_begins(int node, int page);
 void model_sends(int message, int to);
-int model_ends(int node, int event, int from, int who, int facts, int version,
-               int epoch, int only_changed);
+int model_ends(int event, int from, int who, int facts, int version, int epoch,
+               int only_changed);
 
 static const uint8_t events[] = {
     [ON_ASKS] = STEP_ASKS,
@@ -49,6 +49,13 @@ static const uint8_t events[] = {
     [ON_ACKNOWLEDGED] = STEP_ACKNOWLEDGED,
     [ON_RELEASED] = STEP_RELEASED,
     [ON_ATOMIC] = STEP_ATOMIC,
+    [ON_APPLIED] = STEP_APPLIED,
+    [ON_DROPS] = STEP_DROPS,
+    [ON_LEFT] = STEP_LEFT,
+    [ON_NOTICED] = STEP_NOTICED,
+    [ON_FORGETS] = STEP_FORGETS,
+    [ON_GIVES] = STEP_GIVES,
+    [ON_GIVEN] = STEP_GIVEN,
 };
 
 static const uint16_t messages[] = {
@@ -62,6 +69,7 @@ static const uint16_t messages[] = {
     [SENDS_HANDED] = STEP_SENT_HANDED,
     [SENDS_INVALIDATE] = STEP_SENT_INVALIDATE,
     [SENDS_INVALID] = STEP_SENT_INVALIDATE_ACK,
+    [SENDS_GIVEN] = STEP_SENT_GIVEN,
 };
 
 static const struct step_table *table;
@@ -71,11 +79,11 @@ static uint64_t counts[STEP_ROWS_MAX];
 static struct page_step step;
 static node_id granted_to;
 
-static struct step_record record_of(int node)
+static struct step_record record_of(unsigned node, unsigned page)
 {
     int record[RECORD_SIZE] = {0};
 
-    model_record(node, record);
+    model_record((int)node, (int)page, record);
     return (struct step_record){
         .state = (uint8_t)record[AT_STATE],
         .is_owner = record[AT_OWNER] != 0,
@@ -91,12 +99,24 @@ static struct step_record record_of(int node)
         .version = (uint32_t)record[AT_VERSION],
         .base = (uint32_t)record[AT_BASE],
         .in_flight = (uint16_t)record[AT_IN_FLIGHT],
+        .subscribed = record[AT_SUBSCRIBED] != 0,
+        .listed = record[AT_LISTED] != 0,
     };
 }
 
-void model_begins(int node)
+static struct page_step next_step(unsigned node, unsigned page)
 {
-    step = (struct page_step){.before = record_of(node), .is_model = 1};
+    return (struct page_step){
+        .node = (node_id)node,
+        .page = page,
+        .before = record_of(node, page),
+        .is_model = 1,
+    };
+}
+
+void model_begins(int node, int page)
+{
+    step = next_step((unsigned)node, (unsigned)page);
 }
 
 void model_sends(int message, int to)
@@ -153,7 +173,10 @@ static uint16_t facts_of(int facts, int is_own)
                       (facts & WITH_OWNERSHIP ? STEP_OWNERSHIP : 0) |
                       (facts & WITH_CONTENTS ? STEP_CONTENTS : 0) |
                       (facts & WITH_COPY ? STEP_HAS_COPY : 0) |
-                      (is_own ? STEP_OWN : 0) | STEP_SUBSCRIBES | STEP_FRESH);
+                      (facts & IS_NOT_PUSHED_TO ? 0 : STEP_SUBSCRIBES) |
+                      (facts & IS_TOO_OLD ? 0 : STEP_FRESH) |
+                      (facts & IS_FROZEN ? STEP_FROZEN : 0) |
+                      (is_own ? STEP_OWN : 0));
 }
 
 static void tell_counts(void)
@@ -180,10 +203,10 @@ static int has_changed(const struct step_record *now)
     return step.n_sent > 0 || memcmp(now, &step.before, sizeof *now) != 0;
 }
 
-int model_ends(int node, int event, int from, int who, int facts, int version,
-               int epoch, int only_changed)
+int model_ends(int event, int from, int who, int facts, int version, int epoch,
+               int only_changed)
 {
-    const struct step_record now = record_of(node);
+    const struct step_record now = record_of(step.node, (unsigned)step.page);
     const struct step_row *row;
 
     if (table == NULL) {
@@ -192,13 +215,12 @@ int model_ends(int node, int event, int from, int who, int facts, int version,
     if (only_changed && !has_changed(&now)) {
         return 1;
     }
-    step.node = (node_id)node;
     step.after = now;
     step.cause = (struct step_cause){
         .event = events[event],
         .from = (node_id)from,
         .who = (node_id)who,
-        .facts = facts_of(facts, event == ON_FETCH && who == node),
+        .facts = facts_of(facts, event == ON_FETCH && who == step.node),
         .version = (uint32_t)version,
         .epoch = (uint32_t)epoch,
     };
@@ -209,6 +231,6 @@ int model_ends(int node, int event, int from, int who, int facts, int version,
         return 0;
     }
     counts[row - table->rows]++;
-    step = (struct page_step){.before = now, .is_model = 1};
+    step = next_step(step.node, (unsigned)step.page);
     return 1;
 }

@@ -23,6 +23,13 @@
 #define ON_ACKNOWLEDGED 16
 #define ON_RELEASED 17
 #define ON_ATOMIC 18
+#define ON_APPLIED 19
+#define ON_DROPS 20
+#define ON_LEFT 21
+#define ON_NOTICED 22
+#define ON_FORGETS 23
+#define ON_GIVES 24
+#define ON_GIVEN 25
 
 // Their facts.
 #define TO_WRITE 1
@@ -30,6 +37,9 @@
 #define WITH_OWNERSHIP 4
 #define WITH_CONTENTS 8
 #define WITH_COPY 16
+#define IS_NOT_PUSHED_TO 32
+#define IS_TOO_OLD 64
+#define IS_FROZEN 128
 
 // Messages.
 #define SENDS_NOTHING 0
@@ -42,6 +52,7 @@
 #define SENDS_HANDED 7
 #define SENDS_INVALIDATE 8
 #define SENDS_INVALID 9
+#define SENDS_GIVEN 10
 
 // Places in what model_record() fills in.
 #define AT_STATE 0
@@ -58,6 +69,8 @@
 #define AT_VERSION 11
 #define AT_BASE 12
 #define AT_IN_FLIGHT 13
-#define RECORD_SIZE 14
+#define AT_SUBSCRIBED 14
+#define AT_LISTED 15
+#define RECORD_SIZE 16
 
 #endif

@@ -20,6 +20,11 @@ unasked='fetching\[me\]'          # an answer without a question
 twice='moving'                   # granted although it has an owner: E1, H3
 waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
+heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
+knows='knows'                    # or an old counter: Z6
+no_reader='readers==0'            # ownership goes while others have copies: A3, A8
+to_owner='is_owner'              # what is for an owner comes to another node: Z7
+left='gone'                      # a message to who has left: K2, K3
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -43,6 +48,9 @@ OWN_DIFF_BACK|eager_release|$bytes|nobody gets its own diff back
 TELL_ONE_OF_SEVERAL|eager_release|$bytes|nobody is told while others have no diff
 TELL_WHO_PASSES_ON|eager_release|$bytes|nobody is told who passes the diff on
 DIRECTORY_UNTOLD|eager_release -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
+DIRECTORY_UNTOLD|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$circulates|a directory node that is new is told of owners
+STAYS_IN_THE_COPYSET|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$copyset|who has left is in no copyset
+LEAVER_IS_ASKED|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$left|nobody asks who has left
 DIRECTORY_UNTOLD|sequential -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
 NOT_WAITING|sequential|$exclusive|wait for the invalidations
 NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
@@ -54,6 +62,37 @@ QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers noth
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
 MOVE_WHILE_PUSHING|eager_release -DPAIR -DWRITES=2 -DFETCHES=1 -DRELEASES=1 -DATOMICS=1|$no_step|no page moves while a push of it is out
 QUEUE_FIRST_TOUCH|sequential -DSTART=0|$no_step|the directory node queues for no page that is untouched
+NOTICES_STAY|lazy_release -DPAIR|$heard|who is ordered after a release hears its notices first
+NOT_WAITING|lazy_release -DPAGES=1|$heard|a release ends when the owners have its diffs
+LAST_DIFFS_DO_NOT_COUNT|lazy_release -DPAGES=1 -DFETCHES=1|$heard|so do those count that acquires have sent
+NOT_FRESH|lazy_release -DPAGES=1|$heard|a copy older than what was heard of is not used
+NOT_STALE|lazy_release -DPAIR|$heard|a copy that a notice names is stale
+NO_LAST_DIFF|lazy_release -DPAIR -DPAGES=1|$heard|a dirty copy that a notice names is diffed
+BASE_IS_LATEST|lazy_release -DPAIR -DPAGES=1|$heard|a writer's copy may lack what others wrote meanwhile
+NOT_LISTED|lazy_release -DPAIR|$heard|what an owner writes makes a version at its next release
+STAYS_EXCLUSIVE|lazy_release -DPAIR|$heard|an owner's page is not writable when a copy is out
+ATOMIC_MAKES_NO_VERSION|lazy_release -DPAIR -DWRITES=1 -DRELEASES=1 -DATOMICS=2|$knows|an atomic operation makes a version
+MOVES_ON|lazy_release -DPAGES=1|$to_owner|an owner stays one once there have been copies
+STALE_OF_THE_NOTICE|lazy_release -DPAIR|$heard|a stale copy is of the version whose bytes it has
+UNSEEN_WRITES|lazy_release -DPAIR|$heard|what an owner writes without a twin changes all lines
+LINE_STAYS_OLD|lazy_release -DPAIR|$heard|a line is of the version that changes it
+NOT_SEALED|lazy_release -DPAGES=1|$heard|two copies of one version never differ
+NOT_TO_TWIN|lazy_release -DPAIR -DPAGES=1|$heard|diffs are applied to the owner's twin too
+SEND_PAGE_NOT_TWIN|lazy_release -DPAIR|$heard|a dirty owner sends its twin
+NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
+NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
+WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
+MOVES_WITH_READERS|adaptive -DSTART=0 -DWRITES=1 -DRELEASES=1 -DFETCHES=3|$no_reader|a page stays while there are such copies
+HANDED_TO_ONE_OF_SEVERAL|adaptive -DWRITES=1 -DRELEASES=1 -DFETCHES=1|$no_reader|it goes to one of these only if that is the last
+HANDED_THOUGH_IT_LACKS|adaptive -DPAIR -DWRITES=3 -DRELEASES=3 -DTELLS=2|$heard|and lacks nothing
+NOT_STALE|adaptive -DPAIR|$heard|a copy that nobody pushes to and that a notice names is stale
+NOT_FRESH|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|a copy older than what was heard of is not used
+NO_LAST_DIFF|adaptive -DPAIR|$heard|a dirty copy that a notice names is diffed
+NOT_LISTED|adaptive -DPAIR|$heard|what an owner writes makes a version at its next release
+LEFT_IS_NOT_NOTED|adaptive -DPAIR|$heard|a copy that is not pushed to any more is noted
+GOES_WHILE_OTHERS_WRITE|adaptive|$no_reader|a page that migrates goes only when nobody else may write a copy
+MIGRATED_SAYS_NOTHING|adaptive -DSTART=2 -DPAIR|$heard|each version of a page that migrates makes a notice
+NOT_SEALED|adaptive -DSTART=2 -DPAIR|$heard|it goes in a version that has all of its bytes
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again

@@ -174,17 +174,18 @@ hidden byte a, b, c, s, v, w, n, rest;
 
 #ifndef NO_STEPS
 c_decl {
-    extern void model_begins(int node);
+    extern void model_begins(int node, int page);
     extern void model_sends(int message, int to);
-    extern int model_ends(int node, int event, int from, int who, int facts,
-                          int version, int epoch, int only_changed);
+    extern int model_ends(int event, int from, int who, int facts, int version,
+                          int epoch, int only_changed);
 };
 
 c_code {
     const char *const model_protocol = "sequential";
 
-    void model_record(int x, int *to)
+    void model_record(int x, int page, int *to)
     {
+        (void)page; // there is one
         static const int states[] = {0, 1, 3};
 
         to[AT_STATE] = states[now.state[x]];
@@ -209,7 +210,7 @@ hidden byte s_is_allowed;
 inline step_begins(x)
 {
     s_node = x;
-    c_code { model_begins(s_node); };
+    c_code { model_begins(s_node, 0); };
 }
 
 // Of a message, what the table calls it.
@@ -242,7 +243,7 @@ inline step_ends(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 0);
     };
     assert(s_is_allowed);
@@ -253,7 +254,7 @@ inline step_so_far(x, event, from, who, facts, ver, e)
 {
     step_is(x, event, from, who, facts, ver, e);
     c_code {
-        s_is_allowed = model_ends(s_node, s_event, s_from, s_who, s_facts,
+        s_is_allowed = model_ends(s_event, s_from, s_who, s_facts,
                                   s_version, s_epoch, 1);
     };
     assert(s_is_allowed);
