@@ -584,7 +584,7 @@ static int is_unexpected(const struct job *job)
 // What has been done since would be done again.
 static int has_done_more(struct job *job)
 {
-    if (job->recovery.outside[0] != '\0') {
+    if (job->plan->is_tried && job->recovery.outside[0] != '\0') {
         job_say(job,
                 "it does not go back: %s (--buddy goes back all the same; "
                 "docs/checkpoints.md, chapter 9)",

@@ -395,14 +395,13 @@ static int are_several(const struct hosts *hosts)
     return 0;
 }
 
-/** What is in a pipe cannot be given to main() again, but by who reads it ahead of the program: others
- * may want it (`while read`). */
-static int is_input_piped(void)
+/** Is there something to read? It cannot be given to main() again from a pipe, but by who reads it ahead of
+ * the program, and others may want it (`while read`); and nobody knows how far a thread has read in a file. */
+static int has_input(void)
 {
     struct stat state;
 
-    return fstat(STDIN_FILENO, &state) == 0 &&
-           (S_ISFIFO(state.st_mode) || S_ISSOCK(state.st_mode));
+    return fstat(STDIN_FILENO, &state) == 0 && !S_ISCHR(state.st_mode);
 }
 
 /** Are there to be checkpoints in memory though nobody says so? */
@@ -411,7 +410,8 @@ static int is_buddy_tried(const struct options *options,
 {
     return options->buddy_is_auto && options->checkpoint.folder[0] == '\0' &&
            getenv("TEAMSTER_RECOVER") == NULL && is_spread(options, hosts) &&
-           are_several(hosts) && !is_input_piped();
+           are_several(hosts) && !has_input() &&
+           options->fabric != FABRIC_BY_UCX;
 }
 
 static void release_words(char **words)

@@ -59,6 +59,7 @@ void buddies_use_memory(struct node *node)
     if (!options->buddy) {
         return;
     }
+    read_files_note(&node->buddies.inherited);
     if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
         // What others ask of it fails, and they give it up.
         snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,

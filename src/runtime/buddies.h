@@ -7,6 +7,7 @@
 #include "net/message.h"
 #include "net/roster.h"
 #include "os/checkpoint_manifest.h"
+#include "os/read_file.h"
 
 struct node;
 
@@ -33,6 +34,8 @@ struct buddies {
     // the root's
     unsigned n_awaited; ///< leaders that have not answered yet
     int is_giving_up;   ///< they are to remove it
+
+    struct read_files inherited; ///< others have opened them
 
     // the clerk's, then that of who writes the file
     uint64_t room; ///< bytes that there is memory to write anew

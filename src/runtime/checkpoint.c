@@ -714,6 +714,10 @@ static void open_checkpoint(struct node *node)
         digests_open(&checkpoint->digests) != TM_OK) {
         checkpoint->digests = NULL; // all is written each time
     }
+    if (node->options.buddy_is_tried &&
+        (cut_marks_n_back(&node->cut_marks) > 0 || node->members.is_new)) {
+        outside_agree(node);
+    }
     node->prepared.is_followed = node->self == 0;
     if (checkpoint->restored != NULL) {
         sync_hold_threads(node->sync);

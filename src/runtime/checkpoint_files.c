@@ -46,6 +46,7 @@ static const char *read_run(struct node *node, size_t first, size_t end,
         if (!is_read) {
             kthread_sleep_until(clock_now_ns() + DISK_NS);
         }
+        why = why == NULL ? buddies_why_no_more(node, 0) : why;
     } while (!is_read && why == NULL);
     return why == NULL ? snapshot_read_kept(snapshot, first, end, to) : why;
 }

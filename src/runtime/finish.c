@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/kthread.h"
+#include "runtime/checkpoint.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
 #include "runtime/observer.h"
+#include "runtime/outside.h"
 #include "runtime/paging.h"
 #include "runtime/parts.h"
 #include "runtime/race_reports.h"
@@ -50,12 +52,15 @@ static void send_finish(struct node *node, int exit_code)
 // @param exit_code  of the other nodes
 static void leave(struct node *node, int exit_code)
 {
+    outside_end(node);
     parts_finish(node);
     node_set_step(node, RUNTIME_ENDED);
     send_finish(node, exit_code);
     observer_stop(node);
     ult_stop(node->ult, STOP_TIMEOUT_MS);
     service_join(node);
+    files_close(node); // it wakes the service thread
+    service_close(node);
     parts_close(node);
     node->transport->close(node->net);
 }
@@ -124,6 +129,7 @@ void finish_fatal(int exit_code)
 static _Noreturn void end_process(struct node *node)
 {
     observer_stop(node);
+    files_close(node);
     parts_close(node);
     fflush(NULL);
     bootstrap_done(&node->bootstrap, node->exit_code);

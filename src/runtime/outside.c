@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// O1 and O2 without a lock, for whoever opens a file may be in a handler: who notes writes `state`, then
-// reads has_agreed; who agrees writes has_agreed, then reads `state`. So one of the two sees the other.
+// O1 and O2 without a lock, for whoever opens a file may be in a handler: who notes writes is_noted, then
+// reads has_agreed; who agrees writes has_agreed, then reads is_noted. So one of the two sees the other. Nobody
+// waits for the text.
 #include "runtime/outside.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "os/kthread.h"
@@ -17,8 +19,6 @@
 
 /** Longer than --peer-timeout: a node that does not hear the launcher for so long has ended. */
 #define PATIENCE_S 3u
-
-enum { NOTHING, BEING_NOTED, NOTED };
 
 // What the kernel shows as files, and the folder of the run, where its shared memory is: cli/keeper.c.
 static int is_file(const char *name)
@@ -34,26 +34,23 @@ static int is_file(const char *name)
     return strncmp(name, "/dev/", 5) != 0 || strncmp(name, "/dev/shm/", 9) == 0;
 }
 
-static void note(struct outside *outside, const char *what, const char *name)
+static const char *why_of(const struct outside *outside)
 {
-    uint32_t nothing = NOTHING;
-
-    if (atomic_compare_exchange_strong(&outside->state, &nothing,
-                                       BEING_NOTED)) {
-        snprintf(outside->why, sizeof outside->why, "%s%s%.80s", what,
-                 name != NULL ? " " : "", name != NULL ? name : "");
-        atomic_store(&outside->state, NOTED);
-        kthread_wake_all(&outside->state);
-    }
+    return atomic_load(&outside->has_text)
+               ? outside->why
+               : "it has changed something outside of its memory";
 }
 
-// Until the text is there, which another kernel thread writes.
-static const char *noted(struct outside *outside)
+// What has a line's end in it, or else would change a terminal, is not shown.
+static void put_text(struct outside *outside, const char *what,
+                     const char *name)
 {
-    while (atomic_load(&outside->state) == BEING_NOTED) {
-        kthread_wait(&outside->state, BEING_NOTED, AGAIN_NS);
+    snprintf(outside->why, sizeof outside->why, "%s%s%s", what,
+             name[0] != '\0' ? " " : "", name);
+    for (char *at = outside->why; *at != '\0'; at++) {
+        *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
     }
-    return outside->why;
+    atomic_store(&outside->has_text, 1);
 }
 
 static void tell(const struct node *node, const char *why)
@@ -70,15 +67,26 @@ static void tell(const struct node *node, const char *why)
 static void have_launcher_know(struct node *node)
 {
     struct outside *outside = &node->outside;
-    const char *why = noted(outside);
+    const unsigned peer_timeout = node->options.peer_timeout;
     const uint64_t end_ns =
-        clock_now_ns() + (node->options.peer_timeout + PATIENCE_S) * SECOND_NS;
+        peer_timeout == 0
+            ? UINT64_MAX
+            : clock_now_ns() + (peer_timeout + PATIENCE_S) * SECOND_NS;
 
     while (!atomic_load(&outside->is_heard) &&
            node_step(node) == RUNTIME_RUNNING && clock_now_ns() < end_ns) {
-        tell(node, why);
+        tell(node, why_of(outside));
         kthread_wait(&outside->is_heard, 0, AGAIN_NS);
     }
+}
+
+// The service thread takes the answer: what is done there is the runtime's. A child of fork() is noted when it
+// is made.
+static int is_programs(const struct node *node)
+{
+    return node_step(node) != RUNTIME_RUNNING ||
+           (getpid() == node->pid &&
+            !pthread_equal(pthread_self(), node->service));
 }
 
 void outside_note(const char *what, const char *name)
@@ -86,28 +94,51 @@ void outside_note(const char *what, const char *name)
     struct node *node = &this_node;
     struct outside *outside = &node->outside;
     const int saved_errno = errno;
+    char own[80] = ""; // its page may have to come
 
-    if (name == NULL || is_file(name)) {
-        note(outside, what, name);
-        if (atomic_load(&outside->has_agreed) &&
-            !atomic_load(&outside->is_heard)) {
+    if (is_programs(node)) {
+        snprintf(own, sizeof own, "%s", name != NULL ? name : "");
+        if (!atomic_exchange(&outside->is_noted, 1)) {
+            put_text(outside, what, own);
+        }
+        if (atomic_load(&outside->has_agreed)) {
             have_launcher_know(node);
         }
     }
     errno = saved_errno;
 }
 
+void outside_note_file(const char *what, const char *name)
+{
+    if (name == NULL || is_file(name)) {
+        outside_note(what, name);
+    }
+}
+
 void outside_refuse(struct node *node, const char *why)
 {
-    note(&node->outside, why, NULL);
+    if (!atomic_exchange(&node->outside.is_noted, 1)) {
+        put_text(&node->outside, why, "");
+    }
+}
+
+void outside_agree(struct node *node)
+{
+    atomic_store(&node->outside.has_agreed, 1);
 }
 
 const char *outside_why_unsaved(struct node *node)
 {
-    struct outside *outside = &node->outside;
+    outside_agree(node);
+    return atomic_load(&node->outside.is_noted) ? why_of(&node->outside) : NULL;
+}
 
-    atomic_store(&outside->has_agreed, 1);
-    return atomic_load(&outside->state) == NOTHING ? NULL : noted(outside);
+void outside_end(struct node *node)
+{
+    if (atomic_load(&node->outside.has_agreed)) {
+        outside_refuse(node, "its main() goes on alone");
+        have_launcher_know(node);
+    }
 }
 
 void outside_heard(struct node *node)

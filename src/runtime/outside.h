@@ -20,27 +20,37 @@ struct node;
 
 /** Written by any kernel thread, without a lock. */
 struct outside {
-    _Atomic uint32_t state;    ///< outside.c
-    _Atomic int has_agreed;    ///< to a checkpoint, ever
+    _Atomic int is_noted;      ///< there was one
+    _Atomic int has_text;      ///< and `why` says what it was
+    _Atomic int has_agreed;    ///< the node is in a checkpoint, or may be
     _Atomic uint32_t is_heard; ///< the launcher knows
-    char why[128];             ///< what it was, in words
+    char why[128];
 };
 
-/** The program is about to do such a thing. Blocks for as long as it takes to have the launcher
- * know, once, if there may be a checkpoint. One that is not heard ends the node, after --peer-timeout;
- * it blocks for a little longer at most, which is for handlers of signals: the
- * runtime that they have interrupted may be what they wait for.
- * Context: any kernel thread, before tm_init() and after the end too; a handler of a signal. Leaves errno.
- * @param what  "it has opened a file to write"
- * @param name  of what; NULL: it has none */
+/** The program is about to change a file. Blocks for as long as it takes to have the launcher know,
+ * once, if there may be a checkpoint; a node that the launcher does not hear meanwhile ends, after --peer-timeout.
+ * Context: any kernel thread, before tm_init() and after the end too; a handler of a signal, which waits a little
+ * longer than that if it has interrupted the runtime. Leaves errno.
+ * @param what  "it has opened a file to write:"
+ * @param name  of the file; NULL: it has none */
+void outside_note_file(const char *what, const char *name);
+
+/** The same of what is no file. @param name  NULL: it has none */
 void outside_note(const char *what, const char *name);
 
 /** A checkpoint is to be made: may it, by what this node has done? Then the node has agreed.
  * @return NULL, or why not; lives as long as the node */
 const char *outside_why_unsaved(struct node *node);
 
+/** There may be a checkpoint, though this node has not been asked: the run goes on from it, or the node has
+ * come later. */
+void outside_agree(struct node *node);
+
 /** Something else is the reason why this node may be in no checkpoint. At the start. */
 void outside_refuse(struct node *node, const char *why);
+
+/** The program goes on without the runtime, so that nothing can be told any more. On the root, while it runs. */
+void outside_end(struct node *node);
 
 /** The launcher knows. Service thread. */
 void outside_heard(struct node *node);

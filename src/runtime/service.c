@@ -282,5 +282,9 @@ void service_join(struct node *node)
     atomic_store_explicit(&node->is_stopping, 1, memory_order_release);
     node_wake_service(node);
     pthread_join(node->service, NULL);
+}
+
+void service_close(struct node *node)
+{
     close(node->wake_fd);
 }

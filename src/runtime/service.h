@@ -13,7 +13,10 @@ struct node;
 /** @param end_process  what it does when the run is over for this node: finish_now() */
 tm_status service_start(struct node *node,
                         void (*end_process)(struct node *node));
+/** The service thread ends. */
 void service_join(struct node *node);
+/** Nobody wakes it any more. */
+void service_close(struct node *node);
 
 // ---- idle_polling.c
 

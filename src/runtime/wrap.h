@@ -45,6 +45,7 @@
     X(truncate) X(rename) X(renameat) X(renameat2)                             \
     X(remove) X(unlink) X(unlinkat) X(rmdir) X(mkdir) X(mkdirat)               \
     X(link) X(linkat) X(symlink) X(symlinkat)                                  \
+    X(chmod) X(chown) X(mkfifo) X(utimensat)                                   \
     X(system) X(popen) X(posix_spawn) X(posix_spawnp)                          \
     X(connect) X(accept) X(accept4)
 // clang-format on

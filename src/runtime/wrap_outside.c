@@ -14,32 +14,45 @@
 
 #include "runtime/outside.h"
 
+/** A program may have a function of its own of such a name, which is none of C. */
+#define WEAK __attribute__((weak)) EXPORTED
+
 #define WRITES "it has opened a file to write:"
 #define CHANGES "it has changed a file or a folder:"
 #define STARTS "it has started another program:"
 #define CONNECTS "it has connected with others"
 
-/** A function that is such a change. @param subject  its name, or NULL */
+/** A function that changes a file, or something else. @param subject  its name, or NULL */
 #define CHANGE(type, name, parameters, arguments, what, subject)               \
-    EXPORTED type name parameters                                              \
+    WEAK type name parameters                                                  \
+    {                                                                          \
+        outside_note_file(what, subject);                                      \
+        return CALL(name) arguments;                                           \
+    }
+#define CHANGE_OTHER(type, name, parameters, arguments, what, subject)         \
+    WEAK type name parameters                                                  \
     {                                                                          \
         outside_note(what, subject);                                           \
         return CALL(name) arguments;                                           \
     }
+#define WEAK_ALIAS(alias_name, name)                                           \
+    _Static_assert(sizeof(off_t) == sizeof(off64_t), "off_t has 64 bits");     \
+    EXPORTED __typeof__(alias_name) alias_name                                 \
+        __attribute__((weak, alias(#name)))
 
 // ---- files that are opened
 
 static void note_opening(const char *name, int flags)
 {
     if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0) {
-        outside_note(WRITES, name);
+        outside_note_file(WRITES, name);
     }
 }
 
 static void note_stream(const char *name, const char *mode)
 {
     if (mode[0] != 'r' || strchr(mode, '+') != NULL) {
-        outside_note(WRITES, name);
+        outside_note_file(WRITES, name);
     }
 }
 
@@ -48,7 +61,7 @@ static int has_mode(int flags)
     return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-EXPORTED int open(const char *name, int flags, ...)
+WEAK int open(const char *name, int flags, ...)
 {
     va_list list;
     mode_t mode = 0;
@@ -62,7 +75,7 @@ EXPORTED int open(const char *name, int flags, ...)
     return CALL(open)(name, flags, mode);
 }
 
-EXPORTED int openat(int folder, const char *name, int flags, ...)
+WEAK int openat(int folder, const char *name, int flags, ...)
 {
     va_list list;
     mode_t mode = 0;
@@ -76,25 +89,25 @@ EXPORTED int openat(int folder, const char *name, int flags, ...)
     return CALL(openat)(folder, name, flags, mode);
 }
 
-EXPORTED int __open_2(const char *name, int flags)
+WEAK int __open_2(const char *name, int flags)
 {
     note_opening(name, flags);
     return CALL(__open_2)(name, flags);
 }
 
-EXPORTED int __openat_2(int folder, const char *name, int flags)
+WEAK int __openat_2(int folder, const char *name, int flags)
 {
     note_opening(name, flags);
     return CALL(__openat_2)(folder, name, flags);
 }
 
-EXPORTED FILE *fopen(const char *name, const char *mode)
+WEAK FILE *fopen(const char *name, const char *mode)
 {
     note_stream(name, mode);
     return CALL(fopen)(name, mode);
 }
 
-EXPORTED FILE *freopen(const char *name, const char *mode, FILE *file)
+WEAK FILE *freopen(const char *name, const char *mode, FILE *file)
 {
     note_stream(name, mode);
     return CALL(freopen)(name, mode, file);
@@ -109,31 +122,30 @@ CHANGE(int, mkostemps, (char *name, int n, int flags), (name, n, flags), WRITES,
 CHANGE(int, truncate, (const char *name, off_t size), (name, size), WRITES,
        name)
 
-WRAP_ALIAS(open64, open);
-WRAP_ALIAS(openat64, openat);
-WRAP_ALIAS(__open64_2, __open_2);
-WRAP_ALIAS(__openat64_2, __openat_2);
-WRAP_ALIAS(creat64, creat);
-WRAP_ALIAS(fopen64, fopen);
-WRAP_ALIAS(freopen64, freopen);
-WRAP_ALIAS(mkstemp64, mkstemp);
-WRAP_ALIAS(mkostemp64, mkostemp);
-WRAP_ALIAS(mkstemps64, mkstemps);
-WRAP_ALIAS(mkostemps64, mkostemps);
-WRAP_ALIAS(truncate64, truncate);
+WEAK_ALIAS(open64, open);
+WEAK_ALIAS(openat64, openat);
+WEAK_ALIAS(__open64_2, __open_2);
+WEAK_ALIAS(__openat64_2, __openat_2);
+WEAK_ALIAS(creat64, creat);
+WEAK_ALIAS(fopen64, fopen);
+WEAK_ALIAS(freopen64, freopen);
+WEAK_ALIAS(mkstemp64, mkstemp);
+WEAK_ALIAS(mkostemp64, mkostemp);
+WEAK_ALIAS(mkstemps64, mkstemps);
+WEAK_ALIAS(mkostemps64, mkostemps);
+WEAK_ALIAS(truncate64, truncate);
 
 // ---- names
 
 CHANGE(char *, mkdtemp, (char *name), (name), CHANGES, name)
-CHANGE(int, rename, (const char *from, const char *to), (from, to), CHANGES,
-       from)
+CHANGE(int, rename, (const char *from, const char *to), (from, to), CHANGES, to)
 CHANGE(int, renameat,
        (int from_folder, const char *from, int to_folder, const char *to),
-       (from_folder, from, to_folder, to), CHANGES, from)
+       (from_folder, from, to_folder, to), CHANGES, to)
 CHANGE(int, renameat2,
        (int from_folder, const char *from, int to_folder, const char *to,
         unsigned flags),
-       (from_folder, from, to_folder, to, flags), CHANGES, from)
+       (from_folder, from, to_folder, to, flags), CHANGES, to)
 CHANGE(int, remove, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlink, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlinkat, (int folder, const char *name, int flags),
@@ -152,30 +164,41 @@ CHANGE(int, symlink, (const char *from, const char *to), (from, to), CHANGES,
 CHANGE(int, symlinkat, (const char *from, int folder, const char *to),
        (from, folder, to), CHANGES, to)
 
+CHANGE(int, chmod, (const char *name, mode_t mode), (name, mode), CHANGES, name)
+CHANGE(int, chown, (const char *name, uid_t user, gid_t group),
+       (name, user, group), CHANGES, name)
+CHANGE(int, mkfifo, (const char *name, mode_t mode), (name, mode), CHANGES,
+       name)
+CHANGE(int, utimensat,
+       (int folder, const char *name, const struct timespec times[2],
+        int flags),
+       (folder, name, times, flags), CHANGES, name)
+
 // ---- others
 
-CHANGE(int, system, (const char *command), (command), STARTS, command)
-CHANGE(FILE *, popen, (const char *command, const char *mode), (command, mode),
-       STARTS, command)
-CHANGE(int, posix_spawn,
-       (pid_t * pid, const char *path,
-        const posix_spawn_file_actions_t *actions,
-        const posix_spawnattr_t *attributes, char *const words[],
-        char *const environment[]),
-       (pid, path, actions, attributes, words, environment), STARTS, path)
-CHANGE(int, posix_spawnp,
-       (pid_t * pid, const char *file,
-        const posix_spawn_file_actions_t *actions,
-        const posix_spawnattr_t *attributes, char *const words[],
-        char *const environment[]),
-       (pid, file, actions, attributes, words, environment), STARTS, file)
-CHANGE(int, connect, (int fd, const struct sockaddr *name, socklen_t size),
-       (fd, name, size), CONNECTS, NULL)
-CHANGE(int, accept, (int fd, struct sockaddr *name, socklen_t *size),
-       (fd, name, size), CONNECTS, NULL)
-CHANGE(int, accept4,
-       (int fd, struct sockaddr *name, socklen_t *size, int flags),
-       (fd, name, size, flags), CONNECTS, NULL)
+CHANGE_OTHER(int, system, (const char *command), (command), STARTS, command)
+CHANGE_OTHER(FILE *, popen, (const char *command, const char *mode),
+             (command, mode), STARTS, command)
+CHANGE_OTHER(int, posix_spawn,
+             (pid_t * pid, const char *path,
+              const posix_spawn_file_actions_t *actions,
+              const posix_spawnattr_t *attributes, char *const words[],
+              char *const environment[]),
+             (pid, path, actions, attributes, words, environment), STARTS, path)
+CHANGE_OTHER(int, posix_spawnp,
+             (pid_t * pid, const char *file,
+              const posix_spawn_file_actions_t *actions,
+              const posix_spawnattr_t *attributes, char *const words[],
+              char *const environment[]),
+             (pid, file, actions, attributes, words, environment), STARTS, file)
+CHANGE_OTHER(int, connect,
+             (int fd, const struct sockaddr *name, socklen_t size),
+             (fd, name, size), CONNECTS, NULL)
+CHANGE_OTHER(int, accept, (int fd, struct sockaddr *name, socklen_t *size),
+             (fd, name, size), CONNECTS, NULL)
+CHANGE_OTHER(int, accept4,
+             (int fd, struct sockaddr *name, socklen_t *size, int flags),
+             (fd, name, size, flags), CONNECTS, NULL)
 
 // ---- do they come here?
 

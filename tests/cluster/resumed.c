@@ -28,6 +28,7 @@
  *   lost    main() ends with the exit code of a node that is lost
  *   bound   bytes are bound to a lock
  *   file    main() has a file open that it writes to
+ *   input   it has one open that it reads
  */
 #include <signal.h>
 #include <string.h>
@@ -518,6 +519,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(job.mistake, "file") == 0) {
         open_file();
+    }
+    if (strcmp(job.mistake, "input") == 0 &&
+        fopen("/proc/self/exe", "r") == NULL) { // that is its own file
+        FAIL("no %s", "input");
     }
     prepare();
     rounds++;

@@ -409,6 +409,7 @@ class Buddies(Recovery):
         """It runs, and nothing is said of it; who asks is told."""
         for mistake, why in (("bound", "are bound to locks"),
                              ("file", "it has opened a file to write: "),
+                             ("input", "has a file open that it reads"),
                              ("early", "main() has called")):
             words = ("-t", 3, "-i", 200, mistake)
             right = self.right(self.program("resumed", *words))
@@ -424,13 +425,13 @@ class Buddies(Recovery):
         "it has opened a file to write: file": "open openat creat fopen append freopen mkstemp mkostemp",
         "it has opened a file to write: there": "update truncate",
         "it has changed a file or a folder: ":
-            "mkdtemp rename renameat unlink unlinkat remove mkdir rmdir link symlink",
+            "mkdtemp rename renameat unlink unlinkat remove mkdir rmdir link symlink chmod mkfifo utimensat",
         "it has started another program: exit 0": "system popen", "program: true": "posix_spawn",
         "it has made a child by fork()": "fork", "it has connected with others": "connect accept",
     }
 
-    def start_changing(self, change, *words, places="a,b,c"):
-        """A run that has a checkpoint; its node 1 makes the change then."""
+    def start_changing(self, change, *words, places="a,b,c", lost=None):
+        """A run that has a checkpoint, and may have gone back to it; its node 1 makes the change then."""
         folder = os.path.join(self.folder, f"changed-{change}")
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(os.path.join(folder, "empty"))
@@ -442,6 +443,19 @@ class Buddies(Recovery):
             through=("env", f"--chdir={folder}"))
         job.await_line(self.UNASKED)
         self.save(job)
+        if lost is not None:
+            self.lose(job, lost)
+            job.await_line("back to iteration")
+
+        def has_handler():
+            with contextlib.suppress(StopIteration):
+                caught = re.search(rb"^SigCgt:\s*([0-9a-f]+)$", jobs.read_bytes(
+                    f"/proc/{self.node_of(job, 1)}/status"), re.M)
+                return caught and int(caught[1], 16) >> signal.SIGUSR1 - 1 & 1
+            return False
+
+        if not jobs.wait_until(has_handler):
+            job.fail("SIGUSR1 would end it", job.kill_all())
         os.kill(self.node_of(job, 1), signal.SIGUSR1)
         job.await_line("has changed something")
         return job
@@ -455,6 +469,11 @@ class Buddies(Recovery):
                 "it does not go back: on n1 it has opened a file to write: file" not in output):
             job.fail(f"exit code {code}", output)
         self.expect_no_folder(job, output)
+        job = self.start_changing("fopen", *WORK, "-p", 10000, lost="c")
+        self.lose(job, "b")
+        code, output = job.finish()
+        if code != NODE_LOST or len(BACK.findall(output)) != 1 or "it does not go back: on n1" not in output:
+            job.fail(f"exit code {code}", output)
         right = self.right_of_work()
         job = self.start_changing("reading", *WORK, "-p", 10000)
         self.expect_goes_on_without(job, "b", right)
@@ -487,7 +506,7 @@ class Buddies(Recovery):
             job.kill_all()
 
     def nobody_has_asked_on_one_host_or_has_said_no(self):
-        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--recover=0",)),
+        for places, options in (("a,b", ()), ("a,b", ("--buddy=auto", "--recover=0")),
                                 ("a:2", ("--buddy=auto",)),
                                 ("localhost:2", ("--buddy=auto",))):
             job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,
