@@ -184,6 +184,16 @@ void bootstrap_tell(const struct bootstrap *bootstrap, enum boot_kind kind,
     tell(bootstrap->fd, kind, bytes, &writer);
 }
 
+void bootstrap_tell_outside(const struct bootstrap *bootstrap, const char *why)
+{
+    uint8_t bytes[BOOT_HEADER + 2 + BOOT_WHY_MAX];
+    struct wire_writer writer = {.at = bytes + BOOT_HEADER,
+                                 .end = bytes + sizeof bytes};
+
+    wire_put_boot_words(&writer, &(struct wire_boot_words){why});
+    tell(bootstrap->fd, BOOT_OUTSIDE, bytes, &writer);
+}
+
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds)
 {

@@ -173,6 +173,12 @@ enum boot_peer {
     BOOT_PEER_LOST = 3,    ///< nothing for too long: the sender ends
 };
 
+#define BOOT_WHY_MAX 128u
+
+/** Tell the launcher that the program changes what no checkpoint has. Context: a handler of a signal, too, on a
+ * small stack. @param why  at most BOOT_WHY_MAX bytes */
+void bootstrap_tell_outside(const struct bootstrap *bootstrap, const char *why);
+
 /** Tell the launcher of another node. @param seconds  of silence */
 void bootstrap_tell_peer(const struct bootstrap *bootstrap, node_id peer,
                          enum boot_peer what, unsigned seconds);

@@ -53,16 +53,6 @@ static void put_text(struct outside *outside, const char *what,
     atomic_store(&outside->has_text, 1);
 }
 
-static void tell(const struct node *node, const char *why)
-{
-    uint8_t body[2 + sizeof node->outside.why];
-    struct wire_writer writer = {body, body + sizeof body, 0};
-
-    wire_put_boot_words(&writer, &(struct wire_boot_words){why});
-    bootstrap_tell(&node->bootstrap, BOOT_OUTSIDE, body,
-                   (size_t)(writer.at - body));
-}
-
 // O2. Each time it is told again: there may have been no room for it.
 static void have_launcher_know(struct node *node)
 {
@@ -75,7 +65,7 @@ static void have_launcher_know(struct node *node)
 
     while (!atomic_load(&outside->is_heard) &&
            node_step(node) == RUNTIME_RUNNING && clock_now_ns() < end_ns) {
-        tell(node, why_of(outside));
+        bootstrap_tell_outside(&node->bootstrap, why_of(outside));
         kthread_wait(&outside->is_heard, 0, AGAIN_NS);
     }
 }

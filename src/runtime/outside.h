@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "cluster/bootstrap.h"
+
 struct node;
 
 /*
@@ -24,7 +26,7 @@ struct outside {
     _Atomic int has_text;      ///< and `why` says what it was
     _Atomic int has_agreed;    ///< the node is in a checkpoint, or may be
     _Atomic uint32_t is_heard; ///< the launcher knows
-    char why[128];
+    char why[BOOT_WHY_MAX];
 };
 
 /** The program is about to change a file. Blocks for as long as it takes to have the launcher know,
