@@ -107,14 +107,18 @@ void pager_drop_slot(struct pager *pager, page_no page)
     }
 }
 
-void pager_enters(struct pager *pager, page_no page)
+void pager_enters(struct pager *pager, page_no page, int is_ahead)
 {
     pager_page(pager, page)->exists = 1;
     pager->stats.resident++;
     if (pager->stats.resident > pager->stats.resident_max) {
         pager->stats.resident_max = pager->stats.resident;
     }
-    replace_add(pager->replace, page);
+    if (is_ahead) {
+        replace_add_ahead(pager->replace, page);
+    } else {
+        replace_add(pager->replace, page);
+    }
 }
 
 void pager_leaves(struct pager *pager, page_no page)
@@ -148,7 +152,7 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
             continue;
         }
         ensure(record->swap_slot == 0 && record->io == IO_NONE);
-        pager_enters(pager, frame);
+        pager_enters(pager, frame, 0);
     }
 }
 

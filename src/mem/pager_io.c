@@ -119,7 +119,7 @@ static void begin_in(struct pager *pager, page_no page, int is_ahead)
 {
     struct page *record = pager_page(pager, page);
 
-    pager_enters(pager, page);
+    pager_enters(pager, page, is_ahead);
     record->io = IO_IN;
     record->ahead = is_ahead != 0;
     pager->n_ahead += record->ahead;

@@ -90,7 +90,7 @@ static inline size_t pager_run(const page_no *pages, size_t n)
 /** Pages in memory, or soon. */
 uint64_t pager_used(const struct pager *pager);
 /** A page takes memory from now on: count, and let it be in the order. */
-void pager_enters(struct pager *pager, page_no page);
+void pager_enters(struct pager *pager, page_no page, int is_ahead);
 /** A page's bytes are no more: count, and forget its place in the order. */
 void pager_leaves(struct pager *pager, page_no page);
 /** Its bytes in the swap file are of no use any more. */

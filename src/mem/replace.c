@@ -362,7 +362,7 @@ void replace_trust(struct replace *replace, page_no page)
     note->is_doubted = 0;
 }
 
-void replace_add(struct replace *replace, page_no page)
+static void add(struct replace *replace, page_no page, int is_used)
 {
     struct page_note *note;
 
@@ -372,6 +372,7 @@ void replace_add(struct replace *replace, page_no page)
         return;
     }
     note->is_resident = 1;
+    note->is_touched |= (uint32_t)is_used;
     note->stamp = replace->touches;
     replace->n_resident++;
     if (note->ring != 0) {
@@ -380,6 +381,16 @@ void replace_add(struct replace *replace, page_no page)
     } else {
         replace_stray_add(replace, page, note);
     }
+}
+
+void replace_add(struct replace *replace, page_no page)
+{
+    add(replace, page, 1);
+}
+
+void replace_add_ahead(struct replace *replace, page_no page)
+{
+    add(replace, page, 0);
 }
 
 void replace_remove(struct replace *replace, page_no page)

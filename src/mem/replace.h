@@ -100,8 +100,13 @@ void replace_touch(struct replace *replace, unsigned worker, page_no page);
  * of where the thread is. */
 void replace_trust(struct replace *replace, page_no page);
 
-/** A page is resident from now on; nothing if it was. */
+/** A page is resident from now on, for it is needed; nothing if it was. What is mapped for the program may be used
+ * without a touch. */
 void replace_add(struct replace *replace, page_no page);
+
+/** The same of one that nobody has asked for yet: if it goes before it is touched or trusted it was read in vain, and
+ * replace_ahead() does not name it until it is touched. */
+void replace_add_ahead(struct replace *replace, page_no page);
 
 /** It is not any more: evicted, or discarded by others; nothing if it was not. */
 void replace_remove(struct replace *replace, page_no page);

@@ -507,6 +507,9 @@ static void what_was_read_ahead_in_vain_is_not_read_again(void **state)
 
     (void)state;
     replace_touch(replace, 0, 50);
+    replace_remove(replace, 51); // it was mapped, and may have been used
+    assert_int_equal(replace_ahead(replace, 0, 10, &page, 1), 1);
+    replace_add_ahead(replace, 51);
     replace_remove(replace, 51);
     assert_int_equal(replace_ahead(replace, 0, 10, &page, 1), 0);
     replace_touch(replace, 0, 51); // it is used after all
