@@ -590,6 +590,28 @@ static void test_what_is_learned_comes_ahead(void **state)
     close_test(&test);
 }
 
+// It came because it was needed, and went: nobody has been seen to touch it, and it is needed again.
+static void test_what_was_only_mapped_comes_ahead(void **state)
+{
+    static const page_no order[] = {1, 9, 5, 3};
+    static const uint32_t threads[] = {0};
+    struct wait wait = {.is_woken = 0};
+    struct test test;
+
+    (void)state;
+    open_test(&test, BUDGET, 0);
+    replace_learn(pager_replace(test.pager), 0, order, 4);
+    replace_order(pager_replace(test.pager), 0, threads, 1);
+    put_out(&test, 0, 12);
+    assert_int_equal(ask(&test, 1, 0, &wait), PAGER_WAIT);
+    assert_int_equal(test.space.pages[9].io, IO_IN);
+    assert_int_equal(test.space.pages[5].io, IO_IN);
+    assert_int_equal(test.space.pages[3].io, IO_IN);
+    pager_poll(test.pager);
+    check(&test);
+    close_test(&test);
+}
+
 // Two threads that wait, one behind the other, and one that comes when there is room.
 static void test_room_is_for_who_was_let_in(void **state)
 {
@@ -909,6 +931,7 @@ int main(void)
         cmocka_unit_test(test_more_neighbours_come_the_farther_one_goes),
         cmocka_unit_test(test_few_come_ahead_when_they_are_needed_soon),
         cmocka_unit_test(test_what_is_learned_comes_ahead),
+        cmocka_unit_test(test_what_was_only_mapped_comes_ahead),
         cmocka_unit_test(test_a_page_that_is_awaited_stays),
         cmocka_unit_test(test_room_is_for_who_was_let_in),
         cmocka_unit_test(test_what_an_instruction_was_given_stays),
