@@ -607,6 +607,7 @@ static void test_what_was_only_mapped_comes_ahead(void **state)
     assert_int_equal(test.space.pages[9].io, IO_IN);
     assert_int_equal(test.space.pages[5].io, IO_IN);
     assert_int_equal(test.space.pages[3].io, IO_IN);
+    assert_int_equal(test.space.pages[2].io, IO_NONE); // no neighbour
     pager_poll(test.pager);
     check(&test);
     close_test(&test);
