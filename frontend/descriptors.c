@@ -71,6 +71,7 @@ extern int tmf___openat64_2(int folder, const char *name, int flags)
 extern int tmf___open64_2(const char *name, int flags)
     __attribute__((weak, alias("tmf___open_2")));
 FRONT_CALL(2, int, creat, const char *, NAME(a), mode_t, b)
+SAME(creat64, creat);
 FRONT_CALL(1, int, close, int, a)
 
 // ---- reading and writing

@@ -22,6 +22,15 @@ FRONT_CALL(2, int, access, const char *, NAME(a), int, b)
 FRONT_CALL(2, int, rename, const char *, NAME(a), const char *, NAME(b))
 FRONT_CALL(2, int, link, const char *, NAME(a), const char *, NAME(b))
 FRONT_CALL(2, int, symlink, const char *, NAME(a), const char *, NAME(b))
+FRONT_CALL(2, int, mkfifo, const char *, NAME(a), mode_t, b)
+FRONT_CALL(3, int, chown, const char *, NAME(a), uid_t, b, gid_t, c)
+FRONT_CALL(3, int, mkdirat, int, a, const char *, NAME(b), mode_t, c)
+FRONT_CALL(3, int, unlinkat, int, a, const char *, NAME(b), int, c)
+FRONT_CALL(3, int, symlinkat, const char *, NAME(a), int, b, const char *,
+           NAME(c))
+FRONT_CALL(4, int, renameat, int, a, const char *, NAME(b), int, c,
+           const char *, NAME(d))
+SAME(truncate64, truncate);
 
 // ---- status
 

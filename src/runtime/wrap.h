@@ -41,11 +41,11 @@
     X(pthread_exit) X(thrd_exit)                                               \
     X(open) X(openat) X(creat) X(__open_2) X(__openat_2)                       \
     X(fopen) X(freopen)                                                        \
-    X(mkstemp) X(mkostemp) X(mkstemps) X(mkostemps) X(mkdtemp)                 \
-    X(truncate) X(rename) X(renameat) X(renameat2)                             \
+    X(mkstemp) X(mkostemp) X(mkstemps) X(mkostemps)                 \
+    X(truncate) X(rename) X(renameat)                             \
     X(remove) X(unlink) X(unlinkat) X(rmdir) X(mkdir) X(mkdirat)               \
-    X(link) X(linkat) X(symlink) X(symlinkat)                                  \
-    X(chmod) X(chown) X(mkfifo) X(utimensat)                                   \
+    X(link) X(symlink) X(symlinkat)                                  \
+    X(chmod) X(chown) X(mkfifo)                                   \
     X(system) X(popen) X(posix_spawn) X(posix_spawnp)                          \
     X(connect) X(accept) X(accept4)
 // clang-format on

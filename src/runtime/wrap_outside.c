@@ -137,15 +137,10 @@ WEAK_ALIAS(truncate64, truncate);
 
 // ---- names
 
-CHANGE(char *, mkdtemp, (char *name), (name), CHANGES, name)
 CHANGE(int, rename, (const char *from, const char *to), (from, to), CHANGES, to)
 CHANGE(int, renameat,
        (int from_folder, const char *from, int to_folder, const char *to),
        (from_folder, from, to_folder, to), CHANGES, to)
-CHANGE(int, renameat2,
-       (int from_folder, const char *from, int to_folder, const char *to,
-        unsigned flags),
-       (from_folder, from, to_folder, to, flags), CHANGES, to)
 CHANGE(int, remove, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlink, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlinkat, (int folder, const char *name, int flags),
@@ -155,10 +150,6 @@ CHANGE(int, mkdir, (const char *name, mode_t mode), (name, mode), CHANGES, name)
 CHANGE(int, mkdirat, (int folder, const char *name, mode_t mode),
        (folder, name, mode), CHANGES, name)
 CHANGE(int, link, (const char *from, const char *to), (from, to), CHANGES, to)
-CHANGE(int, linkat,
-       (int from_folder, const char *from, int to_folder, const char *to,
-        int flags),
-       (from_folder, from, to_folder, to, flags), CHANGES, to)
 CHANGE(int, symlink, (const char *from, const char *to), (from, to), CHANGES,
        to)
 CHANGE(int, symlinkat, (const char *from, int folder, const char *to),
@@ -169,10 +160,6 @@ CHANGE(int, chown, (const char *name, uid_t user, gid_t group),
        (name, user, group), CHANGES, name)
 CHANGE(int, mkfifo, (const char *name, mode_t mode), (name, mode), CHANGES,
        name)
-CHANGE(int, utimensat,
-       (int folder, const char *name, const struct timespec times[2],
-        int flags),
-       (folder, name, times, flags), CHANGES, name)
 
 // ---- others
 

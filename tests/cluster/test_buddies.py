@@ -425,7 +425,7 @@ class Buddies(Recovery):
         "it has opened a file to write: file": "open openat creat fopen append freopen mkstemp mkostemp",
         "it has opened a file to write: there": "update truncate",
         "it has changed a file or a folder: ":
-            "mkdtemp rename renameat unlink unlinkat remove mkdir rmdir link symlink chmod mkfifo utimensat",
+            "rename renameat unlink unlinkat remove mkdir rmdir link symlink chmod mkfifo",
         "it has started another program: exit 0": "system popen", "program: true": "posix_spawn",
         "it has made a child by fork()": "fork", "it has connected with others": "connect accept",
     }
