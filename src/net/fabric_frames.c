@@ -78,15 +78,8 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
 
 static void hand_to_ucx(struct path *path, struct frame *frame)
 {
-    const ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = frame_is_sent,
-        .user_data = frame,
-    };
-    void *request = path->fabric->wire.ucx.ucp_am_send_nbx(
-        path->endpoint, WIRE_AM, NULL, 0, frame->bytes, frame->size, &param);
+    void *request =
+        wire_send(&path->fabric->wire, path->endpoint, frame, frame_is_sent);
 
     if (UCS_PTR_IS_PTR(request)) {
         if (path->n_unsent == 0) {

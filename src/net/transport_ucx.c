@@ -94,15 +94,7 @@ static void endpoint_has_failed(void *owner, ucp_ep_h endpoint,
 
 static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
 {
-    const ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .flags = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send = frame_is_sent,
-        .user_data = frame,
-    };
-    void *request = net->wire->ucx.ucp_am_send_nbx(
-        peer->endpoint, WIRE_AM, NULL, 0, frame->bytes, frame->size, &param);
+    void *request = wire_send(net->wire, peer->endpoint, frame, frame_is_sent);
 
     if (UCS_PTR_IS_PTR(request)) {
         peer->n_unsent++; // its first pieces may have gone: I3

@@ -33,7 +33,11 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "net/address.h"
+#include "net/frame.h"
 #include "os/rdma.h"
+
+/** The number of our active messages. */
+#define WIRE_AM 1
 
 // ---- settings ----
 
@@ -469,6 +473,21 @@ tm_status wire_open(struct wire *wire, const struct ucx_request *request,
         wire_close(wire);
     }
     return status;
+}
+
+void *wire_send(const struct wire *wire, ucp_ep_h endpoint, struct frame *frame,
+                ucp_send_nbx_callback_t is_sent)
+{
+    const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .flags = UCP_AM_SEND_FLAG_EAGER,
+        .cb.send = is_sent,
+        .user_data = frame,
+    };
+
+    return wire->ucx.ucp_am_send_nbx(endpoint, WIRE_AM, NULL, 0, frame->bytes,
+                                     frame->size, &param);
 }
 
 void wire_close(struct wire *wire)

@@ -6,6 +6,8 @@
 
 #include "net/doorbell.h"
 
+struct frame;
+
 /*
  * UCX, loaded when it is needed. It stays loaded until the process ends. All its
  * functions that are used, once.
@@ -55,9 +57,6 @@ int ucx_is_local(enum ucx_reach reach);
  * to other nodes. Used inside of net/ only.
  */
 
-/** The number of our active messages. */
-#define WIRE_AM 1
-
 struct wire {
     struct ucx ucx;
     ucp_context_h context;
@@ -96,6 +95,12 @@ TM_CHECKED tm_status wire_open(struct wire *wire,
 
 /** Drops what is queued. */
 void wire_close(struct wire *wire);
+
+/** Have UCX send a frame.
+ * @param is_sent  called, from progress, when it is on its way, with the frame; not if it is at once, or fails
+ * @return as ucp_am_send_nbx(): a request, which `is_sent` frees; NULL, it is sent; an error */
+void *wire_send(const struct wire *wire, ucp_ep_h endpoint, struct frame *frame,
+                ucp_send_nbx_callback_t is_sent);
 
 /** Descriptors from here on are not looked at. */
 #define UCX_N_DESCRIPTORS 1024

@@ -56,21 +56,22 @@ static void note_stream(const char *name, const char *mode)
     }
 }
 
-static int has_mode(int flags)
+// The mode of a file that is made; else there is none.
+static mode_t mode_in(int flags, va_list list)
 {
-    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE
+               ? va_arg(list, mode_t)
+               : 0;
 }
 
 WEAK int open(const char *name, int flags, ...)
 {
     va_list list;
-    mode_t mode = 0;
+    mode_t mode;
 
-    if (has_mode(flags)) {
-        va_start(list, flags);
-        mode = va_arg(list, mode_t);
-        va_end(list);
-    }
+    va_start(list, flags);
+    mode = mode_in(flags, list);
+    va_end(list);
     note_opening(name, flags);
     return CALL(open)(name, flags, mode);
 }
@@ -78,13 +79,11 @@ WEAK int open(const char *name, int flags, ...)
 WEAK int openat(int folder, const char *name, int flags, ...)
 {
     va_list list;
-    mode_t mode = 0;
+    mode_t mode;
 
-    if (has_mode(flags)) {
-        va_start(list, flags);
-        mode = va_arg(list, mode_t);
-        va_end(list);
-    }
+    va_start(list, flags);
+    mode = mode_in(flags, list);
+    va_end(list);
     note_opening(name, flags);
     return CALL(openat)(folder, name, flags, mode);
 }
