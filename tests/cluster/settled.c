@@ -118,7 +118,11 @@ int main(int argc, char **argv)
         }
     }
     for (unsigned i = 0; i < job.n_threads; i++) {
-        OK(tm_thread_create(&threads[i], NULL, work, (void *)(uintptr_t)i));
+        // Named: where 2 ms pass between two of them, they start as two batches.
+        const tm_thread_attr attr = {.placement = TM_ON_NODE,
+                                     .node = i / N_PER_NODE};
+
+        OK(tm_thread_create(&threads[i], &attr, work, (void *)(uintptr_t)i));
     }
     for (unsigned i = 0; i < job.n_threads; i++) {
         OK(tm_thread_join(threads[i], NULL));
