@@ -18,11 +18,13 @@
 // blocks_root.c has the root's part, extents.c the table.
 //
 // B1 When EXTENT_GONE is sent, no message about a page of the extent is on its
-//    way: every node had stopped asking and had all its answers. But for
+//    way: every node had stopped asking, and had all its answers and
+//    acknowledgements. What it has written to the extent and not released by then it
+//    releases no more; who frees a block may have written to it just before. But for
 //    OWNER_IS, which nobody answers; it names the extent by its serial number,
 //    so that owner updates of one life of a page are not taken for the next.
-//    (A program that frees what it still writes to, or operates on, breaks this:
-//    UPDATE and ATOMIC change nothing of a page that is in no extent.)
+//    (A program that frees what it still operates on breaks this:
+//    ATOMIC changes nothing of a page that is in no extent.)
 // B2 Pages outside of extents are untouched: no message makes them anything else.
 // B3 A page of an extent that is not open yet is asked for by nobody: no thread knows
 //    its address, and what a node fetches unasked (advice.c) it does not there. The
@@ -259,6 +261,7 @@ static tm_status receive_close(struct engine *engine,
     extent->is_closed = 1;
     extent->closing = close->token;
     deny_all(engine, extent);
+    bases_closed(engine, extent); // B1
     steps_made_run(engine, extent->page, extent->n_pages, STEP_CLOSED);
     blocks_check_closing(engine, extent);
     return TM_OK;

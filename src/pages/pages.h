@@ -214,6 +214,7 @@ void bases_release_early(struct engine *engine);
 /** As engine_release(), which one of them carries out; told to nobody first. */
 void bases_release(struct engine *engine, struct waiter *waiter);
 void bases_brought(struct engine *engine);
+void bases_closed(struct engine *engine, const struct extent *extent);
 void bases_forget(struct engine *engine, const struct extent *extent);
 void bases_frozen(struct engine *engine);
 void bases_roster_changed(struct engine *engine);

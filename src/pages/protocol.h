@@ -72,6 +72,8 @@ struct protocol_base {
     void (*release_early)(struct engine *engine);
     /** Pages have come in from the disk, as this node or another asked. */
     void (*brought)(struct engine *engine);
+    /** The extent's block is being freed: nobody is told any more what was written to it. */
+    void (*closed)(struct engine *engine, const struct extent *extent);
     /** The extent's block is freed everywhere: its pages will be another's. */
     void (*forget)(struct engine *engine, const struct extent *extent);
     /** Nodes may be about to come or go. What is sent now arrives before; then nothing is,

@@ -134,6 +134,8 @@ tm_status bases_open(struct engine *engine)
 TELL_BASES(close, (struct engine * engine), engine)
 TELL_BASES(release_early, (struct engine * engine), engine)
 TELL_BASES(brought, (struct engine * engine), engine)
+TELL_BASES(closed, (struct engine * engine, const struct extent *extent),
+           engine, extent)
 TELL_BASES(forget, (struct engine * engine, const struct extent *extent),
            engine, extent)
 TELL_BASES(frozen, (struct engine * engine), engine)

@@ -605,6 +605,26 @@ static void untouched_pages_go_where_their_block_is_placed(void **state)
     assert_int_equal(granted_to(first + 5), 2);
 }
 
+// ---- a block is freed
+
+// B1 of blocks.c: who has acknowledged sends nothing of it any more.
+static void what_was_written_to_a_closed_block_is_not_released(void **state)
+{
+    (void)state;
+    read_page(REMOTE);
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS, 0);
+    write_page(REMOTE);
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 1}});
+    sent_at(world.n_sent - 1, 0, MESSAGE_extent_ack);
+    world.n_sent = 0;
+    world.n_woken = 0;
+    engine_release(world.engine, NODE_NONE, &world.waiter);
+    assert_int_equal(world.n_sent, 0);
+    assert_int_equal(world.n_woken, 1);
+    assert_true(engine_page_is_valid(world.engine, REMOTE));
+}
+
 // ---- small blocks
 
 enum {
@@ -884,6 +904,7 @@ int main(void)
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
+        TEST(what_was_written_to_a_closed_block_is_not_released),
         TEST(one_slab_is_asked_for_then_nothing_is_sent),
         TEST(slabs_with_a_grain_are_of_a_protocol_that_knows_it),
         TEST(of_a_cell_its_own_bytes_travel),

@@ -324,6 +324,20 @@ static void an_answer_speaks_of_its_own_call(void **state)
     assert_false(readers_have_copies(world.engine, PAGE));
 }
 
+// B1 of blocks.c: the call might come to the next block that has the page.
+static void copies_of_a_closed_block_are_not_called(void **state)
+{
+    (void)state;
+    own_page(PAGE, 0);
+    readers_note_copy(world.engine, PAGE, 2);
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 1}});
+    world.n_sent = 0;
+    readers_call_back(world.engine, PAGE, NODE_NONE, RECALL_ALL);
+    recall_send(world.engine);
+    assert_int_equal(world.n_sent, 0);
+}
+
 static void what_is_called_is_written_no_more(void **state)
 {
     (void)state;
@@ -469,6 +483,7 @@ int main(void)
         TEST(a_copy_stays_to_be_read),
         TEST(who_has_got_the_page_by_its_diff_writes_on),
         TEST(an_answer_speaks_of_its_own_call),
+        TEST(copies_of_a_closed_block_are_not_called),
         TEST(what_is_called_is_written_no_more),
         TEST(what_was_not_written_stays),
         TEST(what_its_owner_has_under_way_keeps_it),

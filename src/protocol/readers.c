@@ -165,6 +165,9 @@ void readers_call_back(struct engine *engine, page_no page, node_id but,
 {
     struct page_readers *record = find_record(engine, page);
 
+    if (extent_find(engine, page)->is_closed) {
+        return; // B1 of blocks.c
+    }
     for (uint32_t i = 0; record != NULL && i < record->n; i++) {
         struct reader *reader = &record->readers[i];
 

@@ -67,6 +67,30 @@ void release_drop_twin(struct engine *engine, struct page *page)
     page_use_of(page)->hot = 0;
 }
 
+static void release_no_more(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->listed = 0;
+    if (page->state == PAGE_DIRTY) {
+        release_drop_twin(engine, page);
+        page->state = PAGE_CLEAN;
+    }
+}
+
+void release_leave_out(struct engine *engine, const struct extent *extent)
+{
+    struct page_list *dirty = &engine->updates->dirty;
+
+    for (size_t i = 0; i < dirty->n; i++) {
+        if (extent_find(engine, dirty->at[i]) == extent) {
+            release_no_more(engine, dirty->at[i]);
+        }
+    }
+    page_list_leave_out(dirty, extent);
+    scopes_forget(engine, extent);
+}
+
 // Do diffs of the page stay here?
 static int is_kept(const struct engine *engine, page_no page)
 {

@@ -586,6 +586,11 @@ static void close_updates(struct engine *engine)
     free(updates);
 }
 
+static void closed(struct engine *engine, const struct extent *extent)
+{
+    release_leave_out(engine, extent);
+}
+
 static void forget(struct engine *engine, const struct extent *extent)
 {
     page_list_leave_out(&engine->updates->dirty, extent);
@@ -654,6 +659,7 @@ const struct protocol_base updates_base = {
     .release = release,
     .release_early = release_early,
     .brought = pending_updates_apply,
+    .closed = closed,
     .forget = forget,
     .frozen = frozen,
     .roster_changed = roster_changed,

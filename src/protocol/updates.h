@@ -312,6 +312,9 @@ void pending_updates_free(struct updates *updates);
 // ---- release.c
 /** Begin a release that nobody waits for, if none is under way. */
 void release_early(struct engine *engine);
+
+/** What was written to the extent is released no more: blocks.c, B1. */
+void release_leave_out(struct engine *engine, const struct extent *extent);
 /** What a node is about to write gets a twin, and is dirty: the next release looks at it. */
 void release_make_twin(struct engine *engine, page_no page);
 /** What is dirty has no twin any more; the caller says what it is. */

@@ -74,6 +74,7 @@
 #include "begin_notices.h"
 #include "death.h"
 #include "disk.h"
+#include "closing.h"
 #include "early.h"
 #include "mem/transfers_test.h"
 #include "page_trace.h"
@@ -191,6 +192,9 @@ static void receive(void *owner, node_id from, const struct message *message)
     if (is_lost(&world->nodes[end->node].space, message)) {
         return;
     }
+    if (!has_races) {
+        closing_check(world, end->node, message);
+    }
     CHECK(message->type != MESSAGE_fetch || is_lossy ||
           message->u.fetch.hops < MAX_HOPS);
     if (changes_receive(world, from, end->node, message)) {
@@ -259,6 +263,7 @@ static void run_until_woken(struct world *world)
         if (is_early) {
             early_fetch(world);
         }
+        closing_release(world);
         death_end_if_over(world);
     }
     n_woken = 0;
@@ -419,10 +424,22 @@ static void allocate_block(struct world *world)
     }
 }
 
+// Where main() need not wait for that.
+static int writes_at_last(const struct world *world)
+{
+    return !has_budget && !has_changes && !has_death && !has_races &&
+           !has_sharing && world->n_ended == world->n_threads;
+}
+
 static void free_block(struct world *world)
 {
     if (world->block != 0) {
-        release_block(world, some_node(world), world->block);
+        const node_id node = some_node(world);
+
+        if (writes_at_last(world)) {
+            closing_begin(world, node);
+        }
+        release_block(world, node, world->block);
     }
     for (unsigned at = 0; at < N_PAGES && world->grain > 0; at++) {
         release_block(world, some_node(world), world->cells[at]);
