@@ -35,6 +35,9 @@
 // it.
 // MEMBERS: while nothing is under way and all threads are stopped, a node leaves, and comes again. It
 // gives its page away; the directory node is another then if it was that (section 5).
+// FREED: the block is freed, and the next one gets its page (section 11; blocks.pml).
+// THREADS: byte 1 is a thread's own, which nobody else uses: it goes from node to node with it, when what it has
+// written is released; owners may hear that a thread has gone.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS.
@@ -58,7 +61,13 @@
 #endif
 
 #define NODES 3
+#ifdef PAIR
+#define LAST 1
+#else
+#define LAST 2
+#endif
 #define NOBODY 3
+#define ON_WAY 4 // a thread
 #ifdef MEMBERS
 byte directory;
 byte gone = 3; // who has left, or nobody
@@ -87,16 +96,19 @@ byte n_changes;
 //   ACK          writer, owned (bit 7), moves and copyset, epoch, version
 //   PUSH         writer, diff, epoch, version
 //   PUSH_ACK     writer, whether the copy was dropped
-//   OWNER_IS     epoch
+//   OWNER_IS     epoch, which block
 //   ATOMIC       requester, -, epoch of the hint followed
 //   ATOMIC_DONE  -
 //   TOLD         which release
 //   ASK_AHEAD    requester, for writing
 //   DONE         -
 //   GIVEN        contents, copyset, epoch, version
+//   MOVE         -
+//   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 // A diff is mask * 16 + value; an atomic operation of node n has writer n + 3.
 mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, PUSH, PUSH_ACK, OWNER_IS, ATOMIC,
-          ATOMIC_DONE, TOLD, ASK_AHEAD, DONE, GIVEN };
+          ATOMIC_DONE, TOLD, ASK_AHEAD, DONE, GIVEN, MOVE, CLOSE, GONE, NEW,
+          ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -143,7 +155,7 @@ bit in_atomic[NODES];
 byte count;         // of atomic operations performed,
 byte result[NODES]; // after the last of this node,
 byte answered;      // after the last that was answered
-byte n_writes, n_fetches, n_releases, n_atomics;
+byte n_writes, n_fetches, n_releases, n_atomics, n_moves;
 
 // The system as a whole.
 bit touched;
@@ -155,6 +167,19 @@ byte copies_sent;    // on their way
 #ifdef M_NO_UNMAP
 bit is_reading[NODES];
 #endif
+
+#ifdef FREED
+#define IS_OF_PAGE(type)                                                       \
+    (type != OWNER_IS && type != TOLD && type != MOVE && type != CLOSE &&      \
+     type != GONE && type != NEW && type != ANSWER)
+#define SAY(src, dst, type) send(src, dst, type, 0, 0, 0, 0)
+#include "blocks.pml"
+#else
+#define IS_USED_NOW true
+#define IS_KNOWN(x, serial) true
+#define SERIAL(x) 0
+#endif
+#define MAY_USE(x) (IS_FREE(x) && IS_USED_NOW)
 
 hidden mtype kind;
 hidden byte a, b, c, d, v, w, set, n;
@@ -198,7 +223,10 @@ byte coin; // a free choice of the step under way; 0 between steps
 #else
 #define MAY_MOVE(x) NOT_PUSHED(x)
 #endif
-#ifdef M_HAND_OVER_WHILE_PUSHING
+#if defined(M_CLOSED_TOO_EARLY) || defined(M_RELEASED_WHEN_CLOSED)
+#define MAY_BREAK_B1 // the mutant is to show what comes of it: old bytes
+#define MAY_HAND_OVER(x) false
+#elif defined(M_HAND_OVER_WHILE_PUSHING)
 #define MAY_HAND_OVER(x) (!fetching[x])
 #else
 #define MAY_HAND_OVER(x) (!fetching[x] && NOT_PUSHED(x))
@@ -375,11 +403,18 @@ inline check_node(j, o1, o2)
 inline check()
 {
     coin = 0;
-    check_node(0, 1, 2);
-    check_node(1, 0, 2);
-    check_node(2, 0, 1);
-    // E1
-    assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    if
+    :: IS_USED_NOW ->
+        check_node(0, 1, 2);
+        check_node(1, 0, 2);
+        check_node(2, 0, 1);
+        // E1
+        assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    :: else
+    fi;
+#ifdef FREED
+    assert(!QUIET || MAY_WAIT || IS_USED_NOW);
+#endif
     // Progress.
     assert(!QUIET || MAY_WAIT ||
            (fetching[0] + fetching[1] + fetching[2] + in_flight[0] +
@@ -387,7 +422,7 @@ inline check()
                 releasing[2] + in_atomic[0] + in_atomic[1] + in_atomic[2] ==
             0));
     // The converse of E2.
-    assert(!QUIET || HAS_COPY(0) + 2 * HAS_COPY(1) + 4 * HAS_COPY(2) ==
+    assert(!QUIET || !IS_USED_NOW || HAS_COPY(0) + 2 * HAS_COPY(1) + 4 * HAS_COPY(2) ==
                          (copyset[0] | copyset[1] | copyset[2]));
 }
 
@@ -401,6 +436,9 @@ inline send(src, dst, type, f1, f2, f3, f4)
 #endif
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f2, dst);
+#ifdef FREED
+    n_on_way = n_on_way + IS_OF_PAGE(type);
+#endif
     WIRE(src, dst)!type, f1, f2, f3, f4;
 }
 
@@ -417,6 +455,50 @@ inline become_absent(x)
     twin[x] = 0;
     base[x] = 0;
 }
+
+#ifdef FREED
+#define IS_FINISHED(x)                                                         \
+    (!fetching[x] && in_flight[x] == 0 && NOT_PUSHED(x) &&                     \
+     reply_to[AT(x, 0)] + reply_to[AT(x, 1)] + reply_to[AT(x, 2)] == 0)
+
+inline close_pages(x)
+{
+    if
+    :: state[x] == DIRTY -> state[x] = CLEAN; twin[x] = 0;
+    :: else
+    fi
+}
+
+inline forget_pages(x)
+{
+    become_absent(x);
+#ifndef M_HINT_IS_KEPT
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+#endif
+    is_owner[x] = 0;
+    copyset[x] = 0;
+    version[x] = 0;
+    moves[x] = 0;
+}
+
+inline begin_anew()
+{
+    touched = 0;
+    moving = 0;
+    moving_copyset = 0;
+    copies_sent = 0;
+    token[0] = 0;
+    token[1] = 0;
+    unreleased[0] = 0;
+    unreleased[1] = 0;
+    wanted = 0;
+    count = 0;
+    answered = 0;
+}
+
+#include "blocks.pml"
+#endif
 
 inline give_ownership(x, to)
 {
@@ -643,6 +725,9 @@ inline on_update(x, from, writer, diff, followed)
 {
     remember_sender(x, writer, from);
     if
+#ifdef MAY_BREAK_B1
+    :: known[x] == NONE -> acknowledge(x, writer);
+#endif
     :: is_owner[x] ->
         mem[x] = MERGE(mem[x], diff);
         apply_to_twin(x, diff);
@@ -664,6 +749,21 @@ inline on_update(x, from, writer, diff, followed)
     fi
 }
 
+#ifdef THREADS
+#define IS_OWN(k) ((k) == 1) // the thread's, wherever it is
+#define MAY_TAKE(x, k) (token[k] == x || (unreleased[k] == 0 && !IS_OWN(k)))
+#ifdef M_MOVES_UNRELEASED
+#define HAS_RELEASED_ITS_WRITES true
+#elif defined(M_MOVES_TOO_EARLY)
+#define HAS_RELEASED_ITS_WRITES (unreleased[1] != 1)
+#else
+#define HAS_RELEASED_ITS_WRITES (unreleased[1] == 0)
+#endif
+#else
+#define IS_OWN(k) false
+#define MAY_TAKE(x, k) (token[k] == x || unreleased[k] == 0)
+#endif
+
 // What the release under way covers, anybody may take.
 inline let_go(x)
 {
@@ -674,7 +774,10 @@ inline let_go(x)
         if
         :: token[n] == x && unreleased[n] == 2 ->
             unreleased[n] = 0;
-            token[n] = 0;
+            if
+            :: !IS_OWN(n) -> token[n] = 0;
+            :: else
+            fi
         :: else
         fi;
         n++
@@ -926,6 +1029,9 @@ inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c, d;
     printf("%d: %e from %d: %d %d %d %d\n", x, kind, from, a, b, c, d);
+#ifdef FREED
+    n_on_way = n_on_way - IS_OF_PAGE(kind);
+#endif
     step_begins(x);
     if
     :: kind == FETCH ->
@@ -950,10 +1056,26 @@ inline receive(x, from)
     :: kind == PUSH_ACK ->
         on_push_ack(x, from, a, b);
         step_so_far(x, ON_HAND_OVER, from, a, 0, 0, 0);
+#ifdef M_OWNER_OF_ANOTHER_BLOCK
     :: kind == OWNER_IS ->
+#else
+    :: kind == OWNER_IS && IS_KNOWN(x, b) ->
+#endif
         learn_owner(x, from, a);
         step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(from, a);
+#ifdef THREADS
+    :: kind == MOVE -> token[1] = x;
+#endif
+#ifdef FREED
+    :: kind == OWNER_IS && !IS_KNOWN(x, b)
+    :: kind == CLOSE ->
+        on_close(x);
+        step_ends(x, ON_CLOSED, from, 0, 0, 0, 0);
+    :: kind == GONE -> on_gone(x);
+    :: kind == NEW -> on_new(x);
+    :: kind == ANSWER -> on_answer();
+#endif
 #ifdef MEMBERS
     :: kind == GIVEN ->
         on_given(x, from, a, b, c, d);
@@ -975,6 +1097,9 @@ inline receive(x, from)
     :: kind == ATOMIC_DONE -> on_atomic_done(x);
 #endif
     fi;
+#ifdef FREED
+    answer_if_finished(x);
+#endif
     check();
 }
 
@@ -1019,7 +1144,7 @@ inline tell_owner(x)
 {
     has_owner_update[x] = 0;
     if
-    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0, 0);
+    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], SERIAL(x), 0, 0);
     :: else
     fi;
     check();
@@ -1104,11 +1229,41 @@ inline start_release(x, stays_dirty)
     check();
 }
 
+#ifdef THREADS
+#define MAY_MOVE_ON(x)                                                         \
+    (token[1] == x && HAS_RELEASED_ITS_WRITES && n_moves < THREADS)
+
+inline move_thread(x, dst)
+{
+    printf("%d: a thread goes to %d\n", x, dst);
+    n_moves++;
+    token[1] = ON_WAY;
+    send(x, dst, MOVE, 0, 0, 0, 0);
+    check();
+}
+
+// It has gone: a page that has moved often enough may follow it.
+inline advise(x)
+{
+    step_begins(x);
+    moves[x] = 0;
+    step_ends(x, ON_ADVISED, x, 0, 0, 0, 0);
+    check();
+}
+#endif
+
+#ifdef FREED
+#define IS_ORDERED(x, k) (unreleased[k] == 0 || token[k] == x)
+#define MAY_FREE(x)                                                            \
+    (block == USED && IS_ORDERED(x, 0) && IS_ORDERED(x, 1) &&                  \
+     in_atomic[0] + in_atomic[1] + in_atomic[2] == 0)
+#endif
+
 #define MAY_FAULT(x)                                                           \
-    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_FREE(x))
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && MAY_USE(x))
 #define MAY_WRITE(x, k)                                                        \
-    (state[x] != ABSENT && (token[k] == x || unreleased[k] == 0) &&            \
-     n_writes < WRITES && IS_FREE(x))
+    (state[x] != ABSENT && MAY_TAKE(x, k) &&                                   \
+     n_writes < WRITES && MAY_USE(x))
 #define NEEDS_RELEASE(x)                                                       \
     (n_releases < RELEASES && MAY_RELEASE(x) && IS_FREE(x) &&                  \
      ((token[0] == x && unreleased[0] == 1) ||                                 \
@@ -1158,9 +1313,17 @@ end:
                 has_owner_update[2] == 0 -> frozen = 0
        }
 #endif
+#ifdef THREADS
+    :: d_step { MAY_MOVE_ON(me) -> move_thread(me, next) }
+    :: d_step { LAST == 2 && MAY_MOVE_ON(me) -> move_thread(me, last) }
+    :: d_step { is_owner[me] && moves[me] > 0 && n_moves > 0 -> advise(me) }
+#endif
+#ifdef FREED
+    :: d_step { MAY_FREE(me) -> free_block(me) }
+#endif
 #if ATOMICS > 0
     :: d_step {
-        n_atomics < ATOMICS && !in_atomic[me] && IS_FREE(me) -> start_atomic(me)
+        n_atomics < ATOMICS && !in_atomic[me] && MAY_USE(me) -> start_atomic(me)
        }
 #endif
 #ifdef M_NO_UNMAP

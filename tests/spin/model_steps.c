@@ -56,6 +56,8 @@ static const uint8_t events[] = {
     [ON_FORGETS] = STEP_FORGETS,
     [ON_GIVES] = STEP_GIVES,
     [ON_GIVEN] = STEP_GIVEN,
+    [ON_CLOSED] = STEP_CLOSED,
+    [ON_ADVISED] = STEP_ADVISED,
 };
 
 static const uint16_t messages[] = {

@@ -30,6 +30,8 @@
 #define ON_FORGETS 23
 #define ON_GIVES 24
 #define ON_GIVEN 25
+#define ON_CLOSED 26
+#define ON_ADVISED 27
 
 // Their facts.
 #define TO_WRITE 1

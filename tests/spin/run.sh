@@ -38,7 +38,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$(cd "$here/../.." && pwd)
-cp "$here/$model.pml" "$here/model_steps.h" "$folder"
+cp "$here/$model.pml" "$here/blocks.pml" "$here/model_steps.h" "$folder"
 cd "$folder"
 
 compile=(-O1 -DSAFETY)
