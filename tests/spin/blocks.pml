@@ -82,9 +82,7 @@ inline on_close(x)
 {
     known[x] = CLOSED;
     is_closing[x] = 1;
-#ifndef M_RELEASED_WHEN_CLOSED
     close_pages(x);
-#endif
 }
 
 inline on_gone(x)

@@ -464,7 +464,9 @@ inline become_absent(x)
 inline close_pages(x)
 {
     if
+#ifndef M_RELEASED_WHEN_CLOSED
     :: state[x] == DIRTY -> state[x] = CLEAN; twin[x] = 0;
+#endif
     :: else
     fi
 }

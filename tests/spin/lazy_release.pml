@@ -7,7 +7,7 @@
 // a page of its own; -DPAGES=1: both in one page, so that two nodes write it side by side;
 // -DBYTES=3: two in the first page, one in the second. Byte k is written only by the node that has
 // token k, by any thread of it at any time; the token goes to another node only when a release has
-// ended that began after the last write. A node may also tell another one what it has heard of and
+// ended that began after the last write. (So does a thread that moves, with what only it writes.) A node may also tell another one what it has heard of and
 // released, without a token: an end of a barrier, a signal, a new thread, an allocation. Any node may
 // fault on any page at any time, and start an atomic operation on a counter in the first page (if the
 // node has released). A write toggles its byte, so writing twice restores it.
@@ -23,11 +23,13 @@
 // After each step the whole state is checked (inline check):
 //   Z1 to Z6  who has heard of the last write of a byte has that in its copy, if it has one that
 //             it may use; and of the counter all that it has heard of
+//   N1        a notice of this block is of a version that the page's owner has
 //   Z7        a diff, and a question what has changed, comes to the owner
 //   E1, H2    as in eager_release.pml
 //   progress  nobody waits when no message is on its way
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, ATOMICS, of all nodes together.
+// FREED: the block is freed, and the next one gets its pages (section 11; blocks.pml); without atomic operations.
 // PAIR: two nodes only. START: 0 untouched pages, 1 of each page any owner and any copies.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
@@ -88,14 +90,15 @@
 //   DONE         page
 //   UPDATE       page, diff, round
 //   ACK          page, version, round
-//   OWNER_IS     page, epoch
-//   TOLD         token or NOBODY, notices, counts
+//   OWNER_IS     page, epoch, which block
+//   TOLD         token or NOBODY, notices, counts, -, which block the notices are of
 //   ATOMIC       requester, notices, counts, epoch of the hint followed
 //   ATOMIC_DONE  -, notices, counts
 // A diff is mask * 16 + value. Notices and counts are packed: PACK. Counts of the third byte, or of
 // atomic operations, are a field of their own.
+//   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, DONE, UPDATE, ACK, OWNER_IS,
-          TOLD, ATOMIC, ATOMIC_DONE };
+          TOLD, ATOMIC, ATOMIC_DONE, CLOSE, GONE, NEW, ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -117,6 +120,7 @@ byte twin[SIZE];
 bit listed[SIZE];    // an owner's page that the next release looks at
 bit stale[SIZE];     // absent, with the bytes of version `base`
 byte notice[SIZE];   // the latest version that was heard of
+bit notice_of[SIZE]; // of which block
 bit has_owner_update[SIZE];
 
 // At the owner that stays: the version that changed a byte last (bits 2 and 3 of the first page are one
@@ -145,6 +149,21 @@ byte n_writes, n_fetches, n_releases, n_tells, n_atomics;
 bit touched[PAGES];
 byte moving[PAGES];
 
+#ifdef FREED
+#define IS_OF_PAGE(type)                                                       \
+    (type != OWNER_IS && type != TOLD && type != CLOSE && type != GONE &&      \
+     type != NEW && type != ANSWER)
+#define SAY(src, dst, type) send(src, dst, type, 0, 0, 0, 0, 0)
+#if defined(M_CLOSED_TOO_EARLY) || defined(M_RELEASED_WHEN_CLOSED)
+#define MAY_BREAK_B1 // the mutant is to show what comes of it: old bytes
+#endif
+#include "blocks.pml"
+#else
+#define IS_USED_NOW true
+#define IS_KNOWN(x, serial) true
+#define SERIAL(x) 0
+#endif
+
 hidden mtype kind;
 hidden byte a, b, c, d, e, v, w, n, m, q;
 hidden byte t_notices, t_counts, t_more;
@@ -164,10 +183,12 @@ byte coin; // a free choice of the step under way; 0 between steps
 #if PAGES == 1
 #define PAGE_OF(k) 0
 #define NOTICES(x) notice[x]
+#define NOTICES_OF(x) notice_of[x]
 #define OTHER(p) 0
 #else
 #define PAGE_OF(k) ((k) == BYTES - 1)
 #define NOTICES(x) PACK(notice[AT(x, 0)], notice[AT(x, 1)])
+#define NOTICES_OF(x) (notice_of[AT(x, 0)] | notice_of[AT(x, 1)] << 1)
 #define OTHER(p) (1 - (p))
 #endif
 
@@ -184,10 +205,24 @@ byte coin; // a free choice of the step under way; 0 between steps
 
 // ---- mutants
 
+#ifdef M_NOTICE_OF_ANOTHER_BLOCK
+#define IS_OF_BLOCK(x, p) true
+#define IS_LATER(x, p, ver, serial) ((ver) > notice[AT(x, p)])
+#else
+#define IS_OF_BLOCK(x, p) (notice_of[AT(x, p)] == SERIAL(x))
+#define IS_LATER(x, p, ver, serial)                                            \
+    ((serial) > notice_of[AT(x, p)] ||                                         \
+     ((serial) == notice_of[AT(x, p)] && (ver) > notice[AT(x, p)]))
+#endif
+#ifdef M_MOVES_UNRELEASED
+#define HAS_RELEASED_ITS_WRITES(k) true
+#else
+#define HAS_RELEASED_ITS_WRITES(k) (unreleased[k] == 0)
+#endif
 #ifdef M_NOT_FRESH
 #define IS_FRESH(x, p, ver) true
 #else
-#define IS_FRESH(x, p, ver) (notice[AT(x, p)] <= (ver))
+#define IS_FRESH(x, p, ver) (notice[AT(x, p)] <= (ver) || !IS_OF_BLOCK(x, p))
 #endif
 #ifdef M_MOVES_ON
 #define MAY_MOVE(x, p) (!listed[AT(x, p)] && moves[AT(x, p)] <= STAYS)
@@ -318,8 +353,16 @@ inline step_so_far(event, from, who, facts, ver, ep) { skip }
 #define COUNTS(x) (!IS_USED(x, 0) || COUNT(mem[AT(x, 0)]) >= knows[x])
 #define IS_STALE_RIGHTLY(at) (!stale[at] || (state[at] == ABSENT && !is_owner[at]))
 
+// N1 of src/protocol/notices.c
+#define HAS_VERSION(o, x, p)                                                   \
+    (!is_owner[AT(o, p)] || !IS_OF_BLOCK(x, p) ||                              \
+     notice[AT(x, p)] <= version[AT(o, p)])
+#define IS_THERE(x, p)                                                         \
+    (HAS_VERSION(0, x, p) && HAS_VERSION(1, x, p) && HAS_VERSION(2, x, p))
+
 inline check_page(p)
 {
+    assert(IS_THERE(0, p) && IS_THERE(1, p) && IS_THERE(2, p)); // N1
     assert(is_owner[AT(0, p)] + is_owner[AT(1, p)] + is_owner[AT(2, p)] +
                moving[p] == touched[p]); // E1
     assert(IS_STALE_RIGHTLY(AT(0, p)) && IS_STALE_RIGHTLY(AT(1, p)) &&
@@ -335,9 +378,8 @@ inline check_byte(k)
     assert(IS_GOOD(0, k) && IS_GOOD(1, k) && IS_GOOD(2, k)); // heard
 }
 
-inline check()
+inline check_uses()
 {
-    coin = 0;
     check_byte(0);
     check_byte(1);
 #if BYTES == 3
@@ -350,6 +392,15 @@ inline check()
 #if PAGES == 2
     check_page(1);
 #endif
+}
+
+inline check()
+{
+    coin = 0;
+    if
+    :: IS_USED_NOW -> check_uses();
+    :: else -> assert(!QUIET); // progress
+    fi;
     assert(!QUIET || (releasing[0] + releasing[1] + releasing[2] +
                           in_atomic[0] + in_atomic[1] + in_atomic[2] ==
                       0)); // progress
@@ -362,6 +413,9 @@ inline send(src, dst, type, f1, f2, f3, f4, f5)
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f3, dst);
+#ifdef FREED
+    n_on_way = n_on_way + IS_OF_PAGE(type);
+#endif
     WIRE(src, dst)!type, f1, f2, f3, f4, f5;
 }
 
@@ -373,6 +427,93 @@ inline become_absent(at)
     base[at] = 0;
     stale[at] = 0;
 }
+
+#ifdef FREED
+#define HAS_ANSWERS(x, p) (!fetching[AT(x, p)] && in_flight[AT(x, p)] == 0)
+#define IS_FINISHED(x)                                                         \
+    (HAS_ANSWERS(x, 0) && HAS_ANSWERS(x, PAGES - 1) && out[x] == 0 &&          \
+     out_next[x] == 0)
+
+inline close_page(x, p)
+{
+    step_begins(x, p);
+#ifndef M_RELEASED_WHEN_CLOSED
+    listed[AT(x, p)] = 0;
+    if
+    :: state[AT(x, p)] == DIRTY -> state[AT(x, p)] = CLEAN; twin[AT(x, p)] = 0;
+    :: else
+    fi;
+#endif
+    step_ends(ON_CLOSED, 0, 0, 0, 0, 0);
+}
+
+inline close_pages(x)
+{
+    close_page(x, 0);
+#if PAGES == 2
+    close_page(x, 1);
+#endif
+}
+
+inline forget_page(x, p)
+{
+    become_absent(AT(x, p));
+    hint[AT(x, p)] = NOBODY;
+    epoch[AT(x, p)] = 0;
+    is_owner[AT(x, p)] = 0;
+    version[AT(x, p)] = 0;
+    moves[AT(x, p)] = 0;
+    listed[AT(x, p)] = 0;
+    if
+    :: notice_of[AT(x, p)] == 0 -> notice[AT(x, p)] = 0;
+    :: else
+    fi
+}
+
+inline forget_pages(x)
+{
+    forget_page(x, 0);
+#if PAGES == 2
+    forget_page(x, 1);
+#endif
+}
+
+// Nobody tells of these numbers of writes but who knows the new block.
+inline begin_anew()
+{
+    n = 0;
+    do
+    :: n < BYTES ->
+        token[n] = NOBODY;
+        unreleased[n] = 0;
+        count[n] = (count[n] | 1) + 1;
+        n++
+    :: else -> break
+    od;
+    n = 0;
+    do
+    :: n < PAGES ->
+        touched[n] = 0;
+        moving[n] = 0;
+        is_followed[n] = 0;
+        since[n] = 0;
+        n++
+    :: else -> break
+    od;
+    n = 0;
+    do
+    :: n < 4 -> line[n] = 0; n++
+    :: else -> break
+    od;
+    n = 0;
+    do
+    :: n < NODES -> heard[n] = 7; n++
+    :: else -> break
+    od
+}
+
+#include "blocks.pml"
+#endif
 
 inline take_ownership(x, p, from, ep, ver, mov)
 {
@@ -397,9 +538,14 @@ inline learn_owner(at, who, ep)
 
 // ---- versions, at the owner
 
-inline note(at, ver)
+inline note(x, p, ver)
 {
-    notice[at] = (ver > notice[at] -> ver : notice[at]);
+    if
+    :: IS_LATER(x, p, ver, SERIAL(x)) ->
+        notice[AT(x, p)] = ver;
+        notice_of[AT(x, p)] = SERIAL(x);
+    :: else
+    fi
 }
 
 #if ATOMICS > 0
@@ -451,7 +597,7 @@ inline make_version(x, p)
     know_nothing(p, version[AT(x, p)]);
 #endif
     if
-    :: moves[AT(x, p)] == STAYS -> note(AT(x, p), version[AT(x, p)]);
+    :: moves[AT(x, p)] == STAYS -> note(x, p, version[AT(x, p)]);
     :: else
     fi
 }
@@ -461,7 +607,7 @@ inline make_version_of(x, p, diff)
     version[AT(x, p)]++;
     know_diff(p, diff, version[AT(x, p)]);
     if
-    :: moves[AT(x, p)] == STAYS -> note(AT(x, p), version[AT(x, p)]);
+    :: moves[AT(x, p)] == STAYS -> note(x, p, version[AT(x, p)]);
     :: else
     fi
 }
@@ -737,7 +883,7 @@ inline end_release_if_done(x)
 inline on_ack(x, p, ver)
 {
     step_begins(x, p);
-    note(AT(x, p), ver);
+    note(x, p, ver);
     if
     :: base[AT(x, p)] + 1 == ver -> base[AT(x, p)] = ver;
 #ifndef M_BASE_IS_LATEST
@@ -753,7 +899,7 @@ inline on_ack(x, p, ver)
     step_ends(ON_ACKNOWLEDGED, x, x, 0, 0, 0);
 }
 
-inline on_update(x, from, p, diff, of_round)
+inline apply(x, from, p, diff, of_round)
 {
     step_begins(x, p);
     assert(is_owner[AT(x, p)]); // Z7
@@ -769,6 +915,18 @@ inline on_update(x, from, p, diff, of_round)
     know_diff(p, diff, version[AT(x, p)]);
     send(x, from, ACK, p, version[AT(x, p)], of_round, 0, 0);
     step_ends(ON_DIFF, from, from, 0, 0, 0);
+}
+
+inline on_update(x, from, p, diff, of_round)
+{
+#ifdef MAY_BREAK_B1
+    if
+    :: known[x] == NONE -> send(x, from, ACK, p, 0, of_round, 0, 0);
+    :: else -> apply(x, from, p, diff, of_round);
+    fi
+#else
+    apply(x, from, p, diff, of_round);
+#endif
 }
 
 // ---- what orders
@@ -792,14 +950,22 @@ inline prepare_to_tell(x)
     t_more = TOLD_MORE(x);
 }
 
-inline hear_notice(x, p, ver)
+#ifdef FREED
+#define IS_IN_A_BLOCK(x) (known[x] != NONE)
+#else
+#define IS_IN_A_BLOCK(x) true
+#endif
+
+inline hear_notice(x, p, ver, serial)
 {
     step_begins(x, p);
     if
-    :: ver > notice[AT(x, p)] ->
+    :: (ver) > 0 && IS_LATER(x, p, ver, serial) ->
         notice[AT(x, p)] = ver;
+        notice_of[AT(x, p)] = serial;
         if
-        :: state[AT(x, p)] != ABSENT && !is_owner[AT(x, p)] &&
+        :: IS_IN_A_BLOCK(x) && IS_OF_BLOCK(x, p) &&
+           state[AT(x, p)] != ABSENT && !is_owner[AT(x, p)] &&
            ver > base[AT(x, p)] ->
 #ifndef M_NOT_STALE
             make_stale(x, p);
@@ -818,11 +984,11 @@ inline hear_count(x, k, number)
     fi
 }
 
-inline hear(x, notices, counts, more)
+inline hear(x, notices, counts, more, serials)
 {
-    hear_notice(x, 0, FIRST(notices));
+    hear_notice(x, 0, FIRST(notices), ((serials) & 1));
 #if PAGES == 2
-    hear_notice(x, 1, SECOND(notices));
+    hear_notice(x, 1, SECOND(notices), ((serials) >> 1));
 #endif
     hear_count(x, 0, FIRST(counts));
     hear_count(x, 1, SECOND(counts));
@@ -873,6 +1039,9 @@ inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c, d, e;
     printf("%d: %e from %d: %d %d %d %d %d\n", x, kind, from, a, b, c, d, e);
+#ifdef FREED
+    n_on_way = n_on_way - IS_OF_PAGE(kind);
+#endif
     if
     :: kind == FETCH -> on_fetch(x, a, b, c, d);
     :: kind == GRANT -> on_grant(x, a, b);
@@ -892,31 +1061,46 @@ inline receive(x, from)
         :: else -> out_next[x]--;
         fi;
         end_release_if_done(x);
+#ifdef M_OWNER_OF_ANOTHER_BLOCK
     :: kind == OWNER_IS ->
+#else
+    :: kind == OWNER_IS && IS_KNOWN(x, c) ->
+#endif
         step_begins(x, a);
         learn_owner(AT(x, a), from, b);
         step_ends(ON_OWNER_IS, from, 0, 0, 0, b);
+#ifdef FREED
+    :: kind == OWNER_IS && !IS_KNOWN(x, c)
+    :: kind == CLOSE -> on_close(x);
+    :: kind == GONE -> on_gone(x);
+    :: kind == NEW -> on_new(x);
+    :: kind == ANSWER -> on_answer();
+#endif
     :: kind == TOLD ->
-        hear(x, b, c, d);
+        hear(x, b, c, d, e);
         if
-        :: a != NOBODY -> token[a] = x;
+        :: a != NOBODY -> token[a] = x; heard[x] = heard[x] | BIT(a);
         :: else
         fi
 #if ATOMICS > 0
     :: kind == ATOMIC ->
-        hear(x, b, c, d);
+        hear(x, b, c, d, 0);
         on_atomic(x, a, e);
     :: kind == ATOMIC_DONE ->
-        hear(x, b, c, d);
+        hear(x, b, c, d, 0);
         in_atomic[x] = 0;
 #endif
     fi;
+#ifdef FREED
+    answer_if_finished(x);
+#endif
     check();
 }
 
 // A stale copy that was discarded is asked for as a whole.
 #define MAY_FAULT(x, p)                                                        \
-    (state[AT(x, p)] == ABSENT && !fetching[AT(x, p)] && n_fetches < FETCHES)
+    (state[AT(x, p)] == ABSENT && !fetching[AT(x, p)] && n_fetches < FETCHES &&\
+     IS_USED_NOW)
 #define MAY_GO_ALONG(x, p)                                                     \
     (PAGES == 2 && state[AT(x, OTHER(p))] == ABSENT &&                         \
      !fetching[AT(x, OTHER(p))] && stale[AT(x, OTHER(p))] == stale[AT(x, p)] &&\
@@ -967,7 +1151,7 @@ inline tell_owner(x, p)
     has_owner_update[AT(x, p)] = 0;
     if
     :: is_owner[AT(x, p)] ->
-        send(x, DIRECTORY, OWNER_IS, p, epoch[AT(x, p)], 0, 0, 0);
+        send(x, DIRECTORY, OWNER_IS, p, epoch[AT(x, p)], SERIAL(x), 0, 0);
     :: else
     fi;
     check();
@@ -1078,7 +1262,7 @@ inline tell(x, dst, k)
 {
     n_tells++;
     prepare_to_tell(x);
-    send(x, dst, TOLD, k, t_notices, t_counts, t_more, 0);
+    send(x, dst, TOLD, k, t_notices, t_counts, t_more, NOTICES_OF(x));
     if
     :: k != NOBODY -> token[k] = ON_WAY;
     :: else
@@ -1088,7 +1272,8 @@ inline tell(x, dst, k)
 
 #define MAY_WRITE(x, k)                                                        \
     (state[AT(x, PAGE_OF(k))] != ABSENT &&                                     \
-     (token[k] == x || token[k] == NOBODY) && n_writes < WRITES)
+     (token[k] == x || token[k] == NOBODY) && n_writes < WRITES &&             \
+     IS_USED_NOW)
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #if BYTES == 3
 #define HAS_WRITTEN(x)                                                         \
@@ -1105,7 +1290,18 @@ inline tell(x, dst, k)
     (n_releases < RELEASES && !releasing[x] && HAS_WRITTEN(x))
 #define IS_DIRTY(x) (state[AT(x, 0)] == DIRTY || state[AT(x, PAGES - 1)] == DIRTY)
 #define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && unreleased[k] == 0 && n_tells < TELLS)
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
+#ifdef FREED
+#define IS_ORDERED(x, k)                                                       \
+    (token[k] != ON_WAY && (heard[x] & BIT(k)) &&                              \
+     (token[k] == x || unreleased[k] == 0))
+#if BYTES == 3
+#define MAY_FREE(x)                                                            \
+    (block == USED && IS_ORDERED(x, 0) && IS_ORDERED(x, 1) && IS_ORDERED(x, 2))
+#else
+#define MAY_FREE(x) (block == USED && IS_ORDERED(x, 0) && IS_ORDERED(x, 1))
+#endif
+#endif
 // Else it has nothing to say.
 #define MAY_TELL(x) (n_tells < TELLS && NOTICES(x) != 0)
 #define HAS_CHOICE(from, x)                                                    \
@@ -1165,6 +1361,9 @@ end:
     :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
     :: d_step { MAY_TELL(me) -> tell(me, last, NOBODY) }
 #endif
+#ifdef FREED
+    :: d_step { MAY_FREE(me) -> free_block(me) }
+#endif
 #if ATOMICS > 0
     :: d_step {
         n_atomics < ATOMICS && !in_atomic[me] && !HAS_UNRELEASED(me) ->
@@ -1201,6 +1400,9 @@ inline start(p, owner, copies)
             version[AT(n, p)] = 1;
             moves[AT(n, p)] = STAYS;
             state[AT(n, p)] = CLEAN;
+#ifdef FREED
+            notice[AT(n, p)] = 1; // so that there is one without a write
+#endif
         :: n != owner && (copies & BIT(n)) ->
             state[AT(n, p)] = CLEAN;
             base[AT(n, p)] = 1;
