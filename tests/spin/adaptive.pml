@@ -5,7 +5,7 @@
 //
 // The program that runs on it is that of lazy_release.pml with both bytes in one page: byte k is written
 // only by the node that has token k, which goes to another node when a release has ended that began
-// after the last write; a node may also tell another one without a token what it has heard of and
+// after the last write (as a thread that moves, and what only it writes); a node may also tell another one without a token what it has heard of and
 // released.
 //
 // What the engine finds out by counting is a free choice here, so that whatever it finds is safe:
@@ -1181,7 +1181,7 @@ inline receive(x, from)
     :: kind == TOLD ->
         hear(x, b, c, d, e);
         if
-        :: a != NOBODY -> token[a] = x;
+        :: a != NOBODY -> token[a] = x; heard[x] = heard[x] | BIT(a);
         :: else
         fi
     :: kind == RECALL -> on_recall(x, from, a);
@@ -1335,8 +1335,13 @@ inline tell(x, dst, k)
 #define MAY_RELEASE(x)                                                         \
     (n_releases < RELEASES && !releasing[x] &&                                 \
      (NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1)))
+#ifdef M_MOVES_UNRELEASED
+#define HAS_RELEASED_ITS_WRITES(k) true
+#else
+#define HAS_RELEASED_ITS_WRITES(k) (unreleased[k] == 0)
+#endif
 #define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && unreleased[k] == 0 && n_tells < TELLS)
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
 #define MAY_TELL(x) (n_tells < TELLS && notice[x] != 0)
 #define HAS(type, from, x) WIRE(from, x)?[type, _, _, _, _, _]
 

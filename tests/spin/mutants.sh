@@ -13,7 +13,7 @@ bytes='wanted'                   # a copy has old bytes: E4, E5, or SC
 counter='answered'               # a copy has an old counter: E4
 copyset='is_owner.*copyset'      # a copy that the owner does not know: E2
 exclusive='copies_sent'          # exclusive, and another has a copy: E3, S1
-circulates='epoch\[me\]>'        # a request follows an older hint: H2
+circulates='epoch\[.*>'        # a request follows an older hint: H2
 dropped='violated is_owner\[me'  # told of a drop, but not the owner any more
 absent='state\[me\]==1'          # a page without contents where no copy is
 unasked='fetching\[me\]'          # an answer without a question
@@ -25,6 +25,7 @@ knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
 left='gone'                      # a message to who has left: K2, K3
+none='notice\['                  # a notice of a version that nobody has: N1
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -51,6 +52,12 @@ DIRECTORY_UNTOLD|eager_release -DSTART=2 -DAHEAD|$twice|directory nodes know who
 DIRECTORY_UNTOLD|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$circulates|a directory node that is new is told of owners
 STAYS_IN_THE_COPYSET|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$copyset|who has left is in no copyset
 LEAVER_IS_ASKED|eager_release -DMEMBERS -DWRITES=1 -DFETCHES=2 -DRELEASES=1|$left|nobody asks who has left
+RELEASED_WHEN_CLOSED|eager_release -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1|$dropped|what was written to a block that is freed is released no more
+CLOSED_TOO_EARLY|eager_release -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1|$dropped|a node says that a block is closed there when nothing of it is under way
+OWNER_OF_ANOTHER_BLOCK|eager_release -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1|$circulates|news of owners say which block they are of
+HINT_IS_KEPT|eager_release -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1|$circulates|a page of a block that is gone is as if nobody had touched it
+MOVES_UNRELEASED|eager_release -DTHREADS=1 -DWRITES=2 -DFETCHES=1 -DRELEASES=2|$bytes|a thread moves when what it has written is released
+MOVES_TOO_EARLY|eager_release -DTHREADS=1 -DWRITES=2 -DFETCHES=1 -DRELEASES=2|$bytes|and that release has ended
 DIRECTORY_UNTOLD|sequential -DSTART=2 -DAHEAD|$twice|directory nodes know whose variables are
 NOT_WAITING|sequential|$exclusive|wait for the invalidations
 NOT_PROTECTED|sequential|$exclusive|write-protect the page before a copy goes
@@ -79,6 +86,11 @@ LINE_STAYS_OLD|lazy_release -DPAIR|$heard|a line is of the version that changes 
 NOT_SEALED|lazy_release -DPAGES=1|$heard|two copies of one version never differ
 NOT_TO_TWIN|lazy_release -DPAIR -DPAGES=1|$heard|diffs are applied to the owner's twin too
 SEND_PAGE_NOT_TWIN|lazy_release -DPAIR|$heard|a dirty owner sends its twin
+RELEASED_WHEN_CLOSED|lazy_release -DFREED -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$to_owner|what was written to a block that is freed is released no more
+CLOSED_TOO_EARLY|lazy_release -DFREED -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$to_owner|a node says that a block is closed there when nothing of it is under way
+OWNER_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DSTART=0 -DWRITES=0 -DFETCHES=3 -DRELEASES=0 -DTELLS=0|$circulates|news of owners say which block they are of
+NOTICE_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DWRITES=0 -DFETCHES=1 -DRELEASES=0 -DTELLS=1|$none|notices say which block they are of
+MOVES_UNRELEASED|lazy_release -DPAIR -DPAGES=1|$heard|a token, or a thread that moves, goes when what was written is released
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
 NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
 WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
@@ -93,6 +105,7 @@ LEFT_IS_NOT_NOTED|adaptive -DPAIR|$heard|a copy that is not pushed to any more i
 GOES_WHILE_OTHERS_WRITE|adaptive|$no_reader|a page that migrates goes only when nobody else may write a copy
 MIGRATED_SAYS_NOTHING|adaptive -DSTART=2 -DPAIR|$heard|each version of a page that migrates makes a notice
 NOT_SEALED|adaptive -DSTART=2 -DPAIR|$heard|it goes in a version that has all of its bytes
+MOVES_UNRELEASED|adaptive -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again
