@@ -26,6 +26,9 @@ no_reader='readers==0'            # ownership goes while others have copies: A3,
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
 left='gone'                      # a message to who has left: K2, K3
 none='notice\['                  # a notice of a version that nobody has: N1
+none_left='newest==0'            # there was a checkpoint, and there is none to go back to: W
+left_behind='from\['             # one of a beginning that was left: R1
+other='b==now_on'                # a node hears one of another beginning: R3
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -106,6 +109,12 @@ GOES_WHILE_OTHERS_WRITE|adaptive|$no_reader|a page that migrates goes only when 
 MIGRATED_SAYS_NOTHING|adaptive -DSTART=2 -DPAIR|$heard|each version of a page that migrates makes a notice
 NOT_SEALED|adaptive -DSTART=2 -DPAIR|$heard|it goes in a version that has all of its bytes
 MOVES_UNRELEASED|adaptive -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+SAME_NUMBERS|going_back|$none_left|checkpoints of each beginning have numbers of their own
+NOT_REMOVED|going_back|$left_behind|what a beginning saved after it was left is removed before the next choice
+GOES_ON|going_back|$left_behind|a checkpoint begins with all nodes of a beginning
+SAME_KEY|going_back|$other|each beginning has a key of its own
+MANIFEST_AT_ONCE|going_back|$none_left|the manifest comes when all files are written
+ONE_IS_KEPT|going_back|$none_left|two checkpoints are kept
 NO_CLAIMS|pager -DLIVE|$for_ever|what an instruction was given stays
 NO_PROMISE|pager -DLIVE|$for_ever|room is for who was let in
 NOT_THE_YOUNGEST_AGAIN|pager -DLIVE|$for_ever|who goes on round a loop comes last again
