@@ -72,6 +72,9 @@ QUEUE_AFTER_GRANT|sequential -DSTART=0 -DPLACED|$waits|a grant that answers noth
 CHASE|sequential -DSTART=0 -DLIVE|$for_ever|a node to become owner queues requests
 MOVE_WHILE_PUSHING|eager_release -DPAIR -DWRITES=2 -DFETCHES=1 -DRELEASES=1 -DATOMICS=1|$no_step|no page moves while a push of it is out
 QUEUE_FIRST_TOUCH|sequential -DSTART=0|$no_step|the directory node queues for no page that is untouched
+DIRECTORY_UNTOLD|sequential -DMEMBERS -DFAULTS=3|$twice|a directory node that is new is told of owners
+STAYS_IN_THE_COPYSET|sequential -DMEMBERS -DFAULTS=3|$left|who has left is in no copyset
+LEAVER_IS_ASKED|sequential -DMEMBERS -DFAULTS=3|$left|nobody asks who has left
 NOTICES_STAY|lazy_release -DPAIR|$heard|who is ordered after a release hears its notices first
 NOT_WAITING|lazy_release -DPAGES=1|$heard|a release ends when the owners have its diffs
 LAST_DIFFS_DO_NOT_COUNT|lazy_release -DPAGES=1 -DFETCHES=1|$heard|so do those count that acquires have sent

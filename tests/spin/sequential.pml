@@ -25,6 +25,8 @@
 // that the request may come to any node first. PLACED: an untouched page goes to any node instead of
 // to the one that asks for it. HURRY: a page may also be let go before the
 // thread that it came for has run (the 2 ms are over).
+// MEMBERS: while nothing is under way and all threads are stopped, a node leaves, and comes again; as in
+// eager_release.pml (section 5).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS or -DLIVE.
@@ -44,7 +46,17 @@
 
 #define NODES 3
 #define NOBODY 3
+#ifdef MEMBERS
+byte directory;
+byte gone = 3; // who has left, or nobody
+bit frozen; // no thread runs
+byte n_changes;
+#define DIRECTORY directory
+#define IS_FREE(x) (!frozen && gone != x)
+#else
 #define DIRECTORY 0
+#define IS_FREE(x) true
+#endif
 #define QUEUE 6
 
 #define ABSENT 0
@@ -64,7 +76,9 @@
 //   OWNER_IS    epoch
 //   ASK_AHEAD   requester, READ or WRITE
 //   DONE        -
-mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS, ASK_AHEAD, DONE };
+//   GIVEN       contents, copyset, epoch
+mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS, ASK_AHEAD, DONE,
+          GIVEN };
 #define NO_CONTENTS 2
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte };
@@ -219,7 +233,8 @@ inline step_begins(x)
      (type == PAGE -> (f2 >= 128 -> SENDS_AWAY : SENDS_COPY) :                 \
       (type == GRANT -> SENDS_GRANT :                                          \
        (type == INVALIDATE -> SENDS_INVALIDATE :                               \
-        (type == INVALID -> SENDS_INVALID : SENDS_NOTHING)))))
+        (type == INVALID -> SENDS_INVALID :                                    \
+         (type == GIVEN -> SENDS_GIVEN : SENDS_NOTHING))))))
 
 inline step_sends(type, f2, dst)
 {
@@ -304,6 +319,9 @@ inline check()
 inline send(src, dst, type, f1, f2, f3)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+#ifdef MEMBERS
+    assert(dst != gone);
+#endif
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
     step_sends(type, f2, dst);
     WIRE(src, dst)!type, f1, f2, f3;
@@ -553,6 +571,105 @@ inline on_invalid(x, from)
 #endif
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define ALL_IDLE                                                               \
+    (QUIET && !frozen && n_changes < 2 &&                                      \
+     wants[0] + wants[1] + wants[2] + fetching[0] + fetching[1] +              \
+             fetching[2] + held[0] + held[1] + held[2] + to_come[0] +          \
+             to_come[1] + to_come[2] + len(deferred[0]) + len(deferred[1]) +   \
+             len(deferred[2]) + has_owner_update[0] + has_owner_update[1] +    \
+             has_owner_update[2] ==                                            \
+         0)
+
+inline forget_node(x, leaver)
+{
+    step_begins(x);
+#ifndef M_STAYS_IN_THE_COPYSET
+    copyset[x] = copyset[x] & ~BIT(leaver);
+#endif
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[x] && hint[x] == leaver -> hint[x] = NOBODY;
+#endif
+    :: else
+    fi;
+    step_so_far(x, ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+// Each owner tells a page's new directory node.
+inline change_directory(who)
+{
+    directory = who;
+#ifndef M_DIRECTORY_UNTOLD
+    has_owner_update[0] = (is_owner[0] && gone != 0 && directory != 0);
+    has_owner_update[1] = (is_owner[1] && gone != 1 && directory != 1);
+    has_owner_update[2] = (is_owner[2] && gone != 2 && directory != 2);
+#endif
+}
+
+// Who leaves gives the page to a node that has a copy, else to the directory node.
+inline leave(x, o1, o2)
+{
+    printf("%d: leaves\n", x);
+    n_changes++;
+    frozen = 1;
+    gone = x;
+    forget_node(o1, x);
+    forget_node(o2, x);
+    if
+    :: directory == x -> change_directory((x == 0 -> 1 : 0));
+    :: else
+    fi;
+    step_begins(x);
+    if
+    :: is_owner[x] ->
+        v = (copyset[x] & BIT(o1) -> o1 : (copyset[x] & BIT(o2) -> o2 : directory));
+        send(x, v, GIVEN, mem[x], copyset[x], epoch[x] + 1);
+        moving++;
+        is_owner[x] = 0;
+        copyset[x] = 0;
+        has_moved[x] = 0;
+        state[x] = ABSENT;
+        mem[x] = 0;
+        hint[x] = v;
+        epoch[x]++;
+        step_ends(x, ON_GIVES, x, v, 0, 0, 0);
+    :: else -> state[x] = ABSENT; mem[x] = 0;
+    fi;
+    check();
+}
+
+inline on_given(x, from, contents, copies, e)
+{
+    if
+    :: state[x] == ABSENT -> mem[x] = contents;
+    :: else
+    fi;
+    take_ownership(x, from, e);
+    has_moved[x] = 0;
+    copyset[x] = (copies) & ~BIT(x);
+    state[x] = (copyset[x] == 0 -> EXCLUSIVE : CLEAN);
+}
+
+// Who comes knows nothing.
+inline come(x)
+{
+    printf("%d: comes\n", x);
+    n_changes++;
+    frozen = 1;
+    gone = NOBODY;
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+    if
+    :: x == 0 -> change_directory(0);
+    :: else
+    fi;
+    check();
+}
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -579,6 +696,11 @@ inline receive(x, from)
     :: kind == OWNER_IS ->
         learn_owner(x, from, a);
         step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
+#ifdef MEMBERS
+    :: kind == GIVEN ->
+        on_given(x, from, a, b, c);
+        step_ends(x, ON_GIVEN, from, x, IS_FROZEN, 0, c);
+#endif
 #ifdef AHEAD
     :: kind == ASK_AHEAD ->
         on_ask_ahead(x, a, b);
@@ -675,7 +797,7 @@ inline ask_ahead(x, asked, first)
      (served_last[x] != from || empty(WIRE(other, x))))
 #define NOTE_SERVED(x, from) served_last[x] = from
 #else
-#define MAY_START(x) (wants[x] == NOTHING && n_faults < FAULTS)
+#define MAY_START(x) (wants[x] == NOTHING && n_faults < FAULTS && IS_FREE(x))
 #define MAY_TRY(x)                                                             \
     (wants[x] != NOTHING && (MAY_ACCESS(x, wants[x]) ||                        \
                              (!fetching[x] && n_faults < FAULTS)))
@@ -695,6 +817,14 @@ end:
         MAY_HEAR(last, next, me) -> NOTE_SERVED(me, last); receive(me, last)
        }
     :: d_step { has_owner_update[me] -> tell_owner(me) }
+#ifdef MEMBERS
+    :: d_step { ALL_IDLE && gone == NOBODY -> leave(me, next, last) }
+    :: d_step { ALL_IDLE && gone == me -> come(me) }
+    :: d_step {
+        frozen && QUIET && has_owner_update[0] + has_owner_update[1] +
+                has_owner_update[2] == 0 -> frozen = 0
+       }
+#endif
 #ifdef HURRY
     :: d_step { held[me] -> step_begins(me); let_go(me); check() }
 #endif
