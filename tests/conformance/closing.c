@@ -8,7 +8,8 @@
 #include "pages/pages.h"
 
 static struct waiter released;
-static struct waiter asking[N_PAGES]; // for pages that are not to be written at once
+static struct waiter
+    asking[N_PAGES];    // for pages that are not to be written at once
 static int is_expected; // what was written is not released yet
 static node_id writer;
 

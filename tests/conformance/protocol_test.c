@@ -72,9 +72,9 @@
 
 #include "audit.h"
 #include "begin_notices.h"
+#include "closing.h"
 #include "death.h"
 #include "disk.h"
-#include "closing.h"
 #include "early.h"
 #include "mem/transfers_test.h"
 #include "page_trace.h"
