@@ -625,6 +625,22 @@ static void what_was_written_to_a_closed_block_is_not_released(void **state)
     assert_true(engine_page_is_valid(world.engine, REMOTE));
 }
 
+// It was asked for ahead, to be written, before the block was closed.
+static void what_comes_to_a_closed_block_goes_with_it(void **state)
+{
+    (void)state;
+    assert_int_equal(use_page(REMOTE, 1), FAULT_WAIT);
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 1}});
+    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS, 0);
+    sent_at(world.n_sent - 1, 0, MESSAGE_extent_ack);
+    assert_int_equal(page_of(world.engine, REMOTE)->state, PAGE_DIRTY);
+    get(0, &(struct message){.type = MESSAGE_extent_gone,
+                             .u.extent_gone = {.token = 2}});
+    assert_int_equal(page_of(world.engine, REMOTE)->state, PAGE_ABSENT);
+    assert_true(engine_has_released(world.engine)); // R1
+}
+
 // ---- small blocks
 
 enum {
@@ -905,6 +921,7 @@ int main(void)
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),
         TEST(what_was_written_to_a_closed_block_is_not_released),
+        TEST(what_comes_to_a_closed_block_goes_with_it),
         TEST(one_slab_is_asked_for_then_nothing_is_sent),
         TEST(slabs_with_a_grain_are_of_a_protocol_that_knows_it),
         TEST(of_a_cell_its_own_bytes_travel),
