@@ -286,9 +286,8 @@ static void hear(int signal)
 static void change_if_asked(unsigned me, unsigned iteration)
 {
     signal(SIGUSR1, hear);
-    if (is_to_change ||
-        (job.outside_at > 0 && iteration == job.outside_at &&
-         iteration % job.n_threads == me)) {
+    if (is_to_change || (job.outside_at > 0 && iteration == job.outside_at &&
+                         iteration % job.n_threads == me)) {
         is_to_change = 0;
         if (!change_outside(job.change)) {
             FAIL("no change %s", job.change);

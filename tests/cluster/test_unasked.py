@@ -215,7 +215,8 @@ class Unasked(Deaths):
         self.random = random.Random(seed)
         self.is_reading = False
         kinds = [self.draw_iterating] * 5 + [self.draw_app] * 2 + [self.draw_random] + (
-            [self.draw_unchanged] * 2 if jobs.SLOWDOWN == 1 else [])
+            [self.draw_unchanged] * 2 if os.path.exists(
+                self.path("libexec", "teamster", "symbols")) and jobs.SLOWDOWN == 1 else [])
         draw = self.random.choice(kinds)
         program, look = draw()
         kind = draw.__name__
