@@ -41,13 +41,13 @@
 #define CHANGE(type, name, parameters, arguments, what, subject)               \
     WEAK type name parameters                                                  \
     {                                                                          \
-        outside_note_file(what, subject);                                      \
+        outside_note_file(PLACE, what, subject);                               \
         return CALL(name) arguments;                                           \
     }
 #define CHANGE_OTHER(type, name, parameters, arguments, what, subject)         \
     WEAK type name parameters                                                  \
     {                                                                          \
-        outside_note(what, subject);                                           \
+        outside_note(PLACE, what, subject);                                    \
         return CALL(name) arguments;                                           \
     }
 #define WEAK_ALIAS(alias_name, name)                                           \
@@ -57,17 +57,17 @@
 
 // ---- files that are opened
 
-static void note_opening(const char *name, int flags)
+static void note_opening(uintptr_t place, const char *name, int flags)
 {
     if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0) {
-        outside_note_file(WRITES, name);
+        outside_note_file(place, WRITES, name);
     }
 }
 
-static void note_stream(const char *name, const char *mode)
+static void note_stream(uintptr_t place, const char *name, const char *mode)
 {
     if (mode[0] != 'r' || strchr(mode, '+') != NULL) {
-        outside_note_file(WRITES, name);
+        outside_note_file(place, WRITES, name);
     }
 }
 
@@ -77,7 +77,7 @@ static int note_opened(int fd, const char *name)
     struct stat state;
 
     if (fd >= 0 && fstat(fd, &state) == 0 && S_ISFIFO(state.st_mode)) {
-        outside_note(TAKES, name);
+        outside_note_file(0, TAKES, name);
     }
     return fd;
 }
@@ -104,7 +104,7 @@ WEAK int open(const char *name, int flags, ...)
     va_start(list, flags);
     mode = mode_in(flags, list);
     va_end(list);
-    note_opening(name, flags);
+    note_opening(PLACE, name, flags);
     return note_opened(CALL(open)(name, flags, mode), name);
 }
 
@@ -116,31 +116,31 @@ WEAK int openat(int folder, const char *name, int flags, ...)
     va_start(list, flags);
     mode = mode_in(flags, list);
     va_end(list);
-    note_opening(name, flags);
+    note_opening(PLACE, name, flags);
     return note_opened(CALL(openat)(folder, name, flags, mode), name);
 }
 
 WEAK int __open_2(const char *name, int flags)
 {
-    note_opening(name, flags);
+    note_opening(PLACE, name, flags);
     return note_opened(CALL(__open_2)(name, flags), name);
 }
 
 WEAK int __openat_2(int folder, const char *name, int flags)
 {
-    note_opening(name, flags);
+    note_opening(PLACE, name, flags);
     return note_opened(CALL(__openat_2)(folder, name, flags), name);
 }
 
 WEAK FILE *fopen(const char *name, const char *mode)
 {
-    note_stream(name, mode);
+    note_stream(PLACE, name, mode);
     return note_opened_stream(CALL(fopen)(name, mode), name);
 }
 
 WEAK FILE *freopen(const char *name, const char *mode, FILE *file)
 {
-    note_stream(name, mode);
+    note_stream(PLACE, name, mode);
     return note_opened_stream(CALL(freopen)(name, mode, file), name);
 }
 
@@ -254,7 +254,7 @@ WEAK sem_t *sem_open(const char *name, int flags, ...)
     mode = is_made ? va_arg(list, mode_t) : 0;
     value = is_made ? va_arg(list, unsigned) : 0;
     va_end(list);
-    outside_note(SHARES, name);
+    outside_note(PLACE, SHARES, name);
     return CALL(sem_open)(name, flags, mode, value);
 }
 
@@ -269,7 +269,7 @@ WEAK mqd_t mq_open(const char *name, int flags, ...)
     mode = is_made ? va_arg(list, mode_t) : 0;
     attributes = is_made ? va_arg(list, struct mq_attr *) : NULL;
     va_end(list);
-    outside_note(SHARES, name);
+    outside_note(PLACE, SHARES, name);
     return CALL(mq_open)(name, flags, mode, attributes);
 }
 
@@ -382,14 +382,14 @@ CHANGE_OTHER(int, sendmmsg,
 
 WEAK void vsyslog(int priority, const char *format, va_list list)
 {
-    outside_note(LOGS, NULL);
+    outside_note(0, LOGS, NULL);
     CALL(vsyslog)(priority, format, list);
 }
 
 WEAK void __vsyslog_chk(int priority, int flag, const char *format,
                         va_list list)
 {
-    outside_note(LOGS, NULL);
+    outside_note(0, LOGS, NULL);
     CALL(__vsyslog_chk)(priority, flag, format, list);
 }
 
@@ -418,7 +418,7 @@ static __typeof__(open) own_open __attribute__((alias("open")));
 // A child by fork(), before it is there: what it does is outside of this process.
 static void note_child(void)
 {
-    outside_note(FORKS, NULL);
+    outside_note(0, FORKS, NULL);
 }
 
 // A library that is opened by a program that does not know it stands behind the C library.
@@ -426,6 +426,6 @@ __attribute__((constructor)) static void see_whether_they_come(void)
 {
     if (dlsym(RTLD_DEFAULT, "open") != (void *)(uintptr_t)own_open ||
         pthread_atfork(note_child, NULL, NULL) != 0) {
-        outside_note("what it does to files is not seen here", NULL);
+        outside_note(0, "what it does to files is not seen here", NULL);
     }
 }

@@ -29,10 +29,10 @@ static ssize_t serve_buffer(const struct request *request, const void *buffer,
 // ---- with the name of the other end
 
 // With or without a connection.
-static void note_others(const void *name)
+static void note_others(uintptr_t place, const void *name)
 {
     if (name != NULL) {
-        outside_note("it has sent something to others", NULL);
+        outside_note(place, "it has sent something to others", NULL);
     }
 }
 
@@ -60,7 +60,7 @@ WRAP(ssize_t, sendto,
      (int fd, const void *from, size_t size, int flags,
       const struct sockaddr *name, socklen_t name_size),
      (fd, from, size, flags, name, name_size),
-     (note_others(name), WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name)),
+     (note_others(PLACE, name), WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name)),
      send_to(&request, from, size, name, name_size), sendto, .fd = fd,
      .flags = flags)
 
@@ -220,7 +220,7 @@ static ssize_t serve_message(const struct request *asked,
 
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
      (fd, message, flags),
-     (note_others(message != NULL ? message->msg_name : NULL),
+     (note_others(PLACE, message != NULL ? message->msg_name : NULL),
       message_is_shared(message)),
      serve_message(&request, (struct msghdr *)(uintptr_t)message), sendmsg,
      .fd = fd, .flags = flags)

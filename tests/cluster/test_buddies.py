@@ -389,10 +389,11 @@ class Buddies(Recovery):
     def nobody_has_asked_and_it_is_saved_by_itself(self):
         right = self.right_of_work()
         self.variables["TEAMSTER_TEST_EVERY"] = "0:100"
-        job = self.start_unasked(*WORK, "-p", 5000, "-o")
-        self.await_generations(job, 2)
-        self.lose(job, "a")
-        self.expect_goes_on(job, right)
+        for places in ("a,b,c", "a:2,b"):  # with nodes of one host, too, whose fabric has files of its own
+            job = self.start_unasked(*WORK, "-p", 5000, "-o", places=places)
+            self.await_generations(job, 2)
+            self.lose(job, "a")
+            self.expect_goes_on(job, right)
 
     def nobody_has_asked_and_nothing_begins_anew(self):
         """What was not saved ends as it always has, and at once."""

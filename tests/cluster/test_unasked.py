@@ -30,6 +30,7 @@ from test_recovery import BACK, LINE, NODE_LOST
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "frontend"))
 import test_unchanged  # noqa: E402  pylint: disable=wrong-import-position
 
+test_unchanged.RUN_S *= jobs.PATIENCE  # compilers, too, beside others
 DEATHS_MAX = 4
 MESSAGES_MAX = 6000
 N_PROGRAMS = 50
@@ -81,7 +82,7 @@ class Unasked(Deaths):
 
     def draw_faults(self, n_nodes):
         """@return variables"""
-        found = {"TEAMSTER_BUDDY": "auto", "TEAMSTER_TEST_EVERY": f"0:{10 + self.draw_number(400)}"}
+        found = {"TEAMSTER_BUDDY": "auto", "TEAMSTER_TEST_EVERY": f"0:{10 + self.draw_number(200)}"}
         if self.random.random() < 0.8:
             found["TEAMSTER_TEST_DIE_AT"] = ",".join(
                 f"{self.random.randrange(n_nodes)}:{self.draw_message()}"
@@ -173,8 +174,8 @@ class Unasked(Deaths):
         name = self.random.choice(UNCHANGED)
         folder = os.path.join(self.root, f"unchanged-{name}")
         tests = test_unchanged.Tests(self.options.build, folder)
-        if not os.path.exists(folder):
-            os.makedirs(folder)
+        if not os.path.exists(tests.path("unchanged")):
+            os.makedirs(folder, exist_ok=True)
             tests.compile(name)
         self.make_place()
         arguments = tests.arguments(name)
@@ -224,6 +225,8 @@ class Unasked(Deaths):
         words = self.draw_surroundings()
         if self.is_reading:
             words[3] = "none"
+        if draw == self.draw_unchanged and "--memory" in words:
+            words[words.index("--memory") + 1] = "2M"  # its stacks are shared, too
         variables = self.draw_faults(sum(n for _, n in hosts))
         self.make_place()
         job = self.start_here(["--ssh", self.ssh, "-H", ",".join(f"{name}:{n}" for name, n in hosts),
