@@ -60,6 +60,7 @@ void buddies_use_memory(struct node *node)
         return;
     }
     read_files_note(&node->buddies.inherited);
+    process_state_note(&node->buddies.begun);
     if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
         // What others ask of it fails, and they give it up.
         snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
@@ -76,6 +77,20 @@ void buddies_use_memory(struct node *node)
         snprintf(options->restart, sizeof options->restart, "%s",
                  options->checkpoint.folder);
     }
+}
+
+// The main() of a program of `teamster cc` does not prepare again.
+const char *buddies_why_not_back(const struct node *node)
+{
+    const char *why = NULL;
+
+    if (node->unchanged != NULL) {
+        why = process_state_change(&node->buddies.begun);
+    }
+    if (why == NULL && read_files_has_more(&node->buddies.inherited)) {
+        why = "the program has a file open that it reads";
+    }
+    return why;
 }
 
 void buddies_leave_out(struct node *node)

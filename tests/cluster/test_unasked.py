@@ -256,6 +256,52 @@ class Unasked(Deaths):
     def name_of(self, job):
         return next(word for word in job.command if "unchanged-" in word)
 
+    # ---- what programs of `teamster cc` have besides memory
+
+    STEPS = """#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+extern int count(void);
+int main(void)
+{
+    %s;
+    for (int i = 0; i < 100000; i++) {
+#pragma omp parallel
+        { usleep(1000); }
+    }
+}
+"""
+
+    def what_would_not_come_back(self):
+        """A program that has set something for its process is not saved, nor is one with a library of others."""
+        self.make_place()
+        folder = os.path.join(self.root, "steps")
+        os.makedirs(folder)
+        tests = test_unchanged.Tests(self.options.build, folder)
+        tests.write("count.c", "int count(void) { static int n; return n++; }\n")
+        tests.succeed("gcc", "-shared", "-fPIC", "count.c", "-o", "libcount.so")
+        for action, why in (("(void)0", None), ('(void)!chdir("/")', "chdir"), ("umask(0123)", "umask"),
+                            ('setlocale(LC_ALL, "C.UTF-8")', "setlocale"), ('setenv("A", "1", 1)', "setenv"),
+                            ("signal(SIGUSR2, SIG_IGN)", "ignores other signals"), ("count()", "it uses libraries")):
+            tests.write("steps.c", self.STEPS % action)
+            tests.succeed(tests.teamster, "cc", "-fopenmp", "-O2", "steps.c", "-o", "steps",
+                          *(["-L.", "-lcount", f"-Wl,-rpath,{folder}"] if "count" in action else []))
+            job = self.start_here(["--ssh", self.ssh, "-H", "a,b", tests.path("steps")],
+                                  {"TEAMSTER_BUDDY": "auto"})
+            job.await_line(f"{self.UNASKED}|" if why is None else "teamster|")
+            found = None
+
+            def is_answered():
+                nonlocal found
+                found = self.ask(job, "checkpoint", job.process.pid)
+                return job.process.poll() is not None or "iteration" in found[1] or why and why in found[1]
+
+            if not jobs.wait_until(is_answered) or (found[0] == 0) != (why is None):
+                job.fail(f"{action}: {found}", job.kill_all())
+            job.kill_all()
+
     def anything(self):
         failures = []
         end_s = time.monotonic() + 60 * self.options.minutes
