@@ -60,7 +60,6 @@ void buddies_use_memory(struct node *node)
         return;
     }
     read_files_note(&node->buddies.inherited);
-    process_state_note(&node->buddies.begun);
     if ((folder == NULL || folder[0] == '\0') && options->buddy_is_tried) {
         // What others ask of it fails, and they give it up.
         snprintf(options->checkpoint.folder, sizeof options->checkpoint.folder,
