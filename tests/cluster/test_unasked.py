@@ -48,6 +48,7 @@ class Unasked(Deaths):
         super().__init__(options, folder)
         self.place = os.path.join(folder, "place")
         self.known = {}  # what programs come to
+        self.is_reading = False
         self.counts = collections.Counter()
 
     # ---- where
@@ -274,6 +275,17 @@ int main(void)
 }
 """
 
+    def answer(self, job, why):
+        """Who asks for a checkpoint when the program runs is told that there is one, or why not."""
+        answers = []
+
+        def is_told():
+            answers.append(self.ask(job, "checkpoint", job.process.pid))
+            return job.process.poll() is not None or answers[-1][0] == 0 or (why and why in answers[-1][1])
+
+        jobs.wait_until(is_told)
+        return answers[-1]
+
     def what_would_not_come_back(self):
         """A program that has set something for its process is not saved, nor is one with a library of others."""
         self.make_place()
@@ -284,22 +296,16 @@ int main(void)
         tests.succeed("gcc", "-shared", "-fPIC", "count.c", "-o", "libcount.so")
         for action, why in (("(void)0", None), ('(void)!chdir("/")', "chdir"), ("umask(0123)", "umask"),
                             ('setlocale(LC_ALL, "C.UTF-8")', "setlocale"), ('setenv("A", "1", 1)', "setenv"),
-                            ("signal(SIGUSR2, SIG_IGN)", "ignores other signals"), ("count()", "it uses libraries")):
+                            ("signal(SIGUSR2, SIG_IGN)", "ignores other signals"), ("count()", "cannot have any")):
             tests.write("steps.c", self.STEPS % action)
             tests.succeed(tests.teamster, "cc", "-fopenmp", "-O2", "steps.c", "-o", "steps",
                           *(["-L.", "-lcount", f"-Wl,-rpath,{folder}"] if "count" in action else []))
             job = self.start_here(["--ssh", self.ssh, "-H", "a,b", tests.path("steps")],
                                   {"TEAMSTER_BUDDY": "auto"})
             job.await_line(f"{self.UNASKED}|" if why is None else "teamster|")
-            found = None
-
-            def is_answered():
-                nonlocal found
-                found = self.ask(job, "checkpoint", job.process.pid)
-                return job.process.poll() is not None or "iteration" in found[1] or why and why in found[1]
-
-            if not jobs.wait_until(is_answered) or (found[0] == 0) != (why is None):
-                job.fail(f"{action}: {found}", job.kill_all())
+            code, told = self.answer(job, why)
+            if (code == 0) != (why is None) or (why or "") not in told:
+                job.fail(f"{action}: {code}, {told}", job.kill_all())
             job.kill_all()
 
     def anything(self):
