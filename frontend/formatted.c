@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <syslog.h>
 #include <unistd.h>
 
 extern __typeof__(malloc) tmf_malloc;
@@ -43,6 +44,19 @@ static long print_fd(void *arguments)
         done += n > 0 ? (size_t)n : 0;
     }
     return n > 0 ? 0 : -1;
+}
+
+// The log takes no longer lines.
+static long print_log(void *arguments)
+{
+    const struct text *text = arguments;
+    const size_t n = text->n < 1024 ? text->n : 1024;
+    char *own = alloca(n + 1);
+
+    memcpy(own, text->bytes, n);
+    own[n] = '\0';
+    syslog(text->fd, "%s", own);
+    return 0;
 }
 
 static int print_text(long (*function)(void *), struct text *text)
@@ -114,16 +128,21 @@ static int do_scan(FILE *file, const char *format, va_list given)
 
 #define PRINT(file) do_print(print_file, file, 0, format, list)
 #define PRINT_FD(fd) do_print(print_fd, NULL, fd, format, list)
+#define PRINT_LOG(priority) do_print(print_log, NULL, priority, format, list)
 #define SCAN(file) do_scan(file, format, list)
 
 WITH_LIST(printf, (const char *format, ...), format, PRINT(stdout))
 WITH_LIST(fprintf, (FILE * file, const char *format, ...), format, PRINT(file))
 WITH_LIST(dprintf, (int fd, const char *format, ...), format, PRINT_FD(fd))
+WITH_LIST(syslog, (int priority, const char *format, ...), format,
+          PRINT_LOG(priority))
 WITH_LIST(scanf, (const char *format, ...), format, SCAN(stdin))
 WITH_LIST(fscanf, (FILE * file, const char *format, ...), format, SCAN(file))
 LISTED(vprintf, (const char *format, va_list list), PRINT(stdout))
 LISTED(vfprintf, (FILE * file, const char *format, va_list list), PRINT(file))
 LISTED(vdprintf, (int fd, const char *format, va_list list), PRINT_FD(fd))
+LISTED(vsyslog, (int priority, const char *format, va_list list),
+       PRINT_LOG(priority))
 LISTED(vscanf, (const char *format, va_list list), SCAN(stdin))
 LISTED(vfscanf, (FILE * file, const char *format, va_list list), SCAN(file))
 
@@ -141,6 +160,12 @@ LISTED(__vfprintf_chk,
        ((void)flag, PRINT(file)))
 LISTED(__vdprintf_chk, (int fd, int flag, const char *format, va_list list),
        ((void)flag, PRINT_FD(fd)))
+
+WITH_LIST(__syslog_chk, (int priority, int flag, const char *format, ...),
+          format, ((void)flag, PRINT_LOG(priority)))
+LISTED(__vsyslog_chk,
+       (int priority, int flag, const char *format, va_list list),
+       ((void)flag, PRINT_LOG(priority)))
 
 #define SCANS(prefix)                                                          \
     WITH_LIST(prefix##_scanf, (const char *format, ...), format, SCAN(stdin))  \

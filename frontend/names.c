@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
+#include <utime.h>
 
 extern __typeof__(malloc) tmf_malloc;
 
@@ -30,7 +32,47 @@ FRONT_CALL(3, int, symlinkat, const char *, NAME(a), int, b, const char *,
            NAME(c))
 FRONT_CALL(4, int, renameat, int, a, const char *, NAME(b), int, c,
            const char *, NAME(d))
+FRONT_CALL(5, int, renameat2, int, a, const char *, NAME(b), int, c,
+           const char *, NAME(d), unsigned, e)
+FRONT_CALL(5, int, linkat, int, a, const char *, NAME(b), int, c, const char *,
+           NAME(d), int, e)
+FRONT_CALL(3, int, mkfifoat, int, a, const char *, NAME(b), mode_t, c)
+FRONT_CALL(3, int, mknod, const char *, NAME(a), mode_t, b, dev_t, c)
+FRONT_CALL(4, int, mknodat, int, a, const char *, NAME(b), mode_t, c, dev_t, d)
+FRONT_CALL(2, int, fchmod, int, a, mode_t, b)
+FRONT_CALL(4, int, fchmodat, int, a, const char *, NAME(b), mode_t, c, int, d)
+FRONT_CALL(3, int, lchown, const char *, NAME(a), uid_t, b, gid_t, c)
+FRONT_CALL(3, int, fchown, int, a, uid_t, b, gid_t, c)
+FRONT_CALL(5, int, fchownat, int, a, const char *, NAME(b), uid_t, c, gid_t, d,
+           int, e)
+FRONT_CALL(2, int, utime, const char *, NAME(a), const struct utimbuf *,
+           VALUES(b, 1))
+FRONT_CALL(2, int, utimes, const char *, NAME(a), const struct timeval *,
+           VALUES(b, 2))
+FRONT_CALL(4, int, utimensat, int, a, const char *, NAME(b),
+           const struct timespec *, VALUES(c, 2), int, d)
+FRONT_CALL(2, int, futimens, int, a, const struct timespec *, VALUES(b, 2))
 SAME(truncate64, truncate);
+
+static long make_folder(void *arguments)
+{
+    char *lent = *(char **)arguments;
+    char *name = NAME(lent);
+    const int error = mkdtemp(name) == NULL ? -1 : 0;
+
+    strcpy(lent, name);
+    return error;
+}
+
+FRONT(mkdtemp)
+char *tmf_mkdtemp(char *name)
+{
+    struct front_loan loan = front_lend(name, strlen(name) + 1);
+    const long error = front_at_root(make_folder, &loan.at);
+
+    front_end_loan(loan, strlen(name) + 1);
+    return error != 0 ? NULL : name;
+}
 
 // ---- status
 

@@ -22,6 +22,12 @@
 #define NAME(text)                                                             \
     ((text) == NULL ? NULL : strcpy(alloca(strlen(text) + 1), (text)))
 
+/** Or of n values. */
+#define VALUES(values, n)                                                      \
+    ((values) == NULL ? NULL                                                   \
+                      : memcpy(alloca((n) * sizeof *(values)), (values),       \
+                               (n) * sizeof *(values)))
+
 /** Texts that a call is given, other arguments being left alone. */
 #define LEND(x)                                                                \
     _Generic((x),                                                              \
@@ -33,7 +39,7 @@
                                      (const char *)(uintptr_t)(lent)),         \
         default: (void)0)
 
-/* What is written for each of n parameters, which are called a to d: its type, what the
+/* What is written for each of n parameters, which are called a to e: its type, what the
  * function is given for it on the root, and its name. LIST_n() has commas between them. */
 #define EACH_0(what, none)
 #define EACH_1(what, A, for_a) what(A, for_a, a)
@@ -43,6 +49,8 @@
     EACH_2(what, A, for_a, B, for_b) what(C, for_c, c)
 #define EACH_4(what, A, for_a, B, for_b, C, for_c, D, for_d)                   \
     EACH_3(what, A, for_a, B, for_b, C, for_c) what(D, for_d, d)
+#define EACH_5(what, A, for_a, B, for_b, C, for_c, D, for_d, E, for_e)         \
+    EACH_4(what, A, for_a, B, for_b, C, for_c, D, for_d) what(E, for_e, e)
 
 #define LIST_0(what, none) what##_OF_NONE
 #define LIST_1(what, A, for_a) what(A, for_a, a)
@@ -52,6 +60,8 @@
     LIST_2(what, A, for_a, B, for_b), what(C, for_c, c)
 #define LIST_4(what, A, for_a, B, for_b, C, for_c, D, for_d)                   \
     LIST_3(what, A, for_a, B, for_b, C, for_c), what(D, for_d, d)
+#define LIST_5(what, A, for_a, B, for_b, C, for_c, D, for_d, E, for_e)         \
+    LIST_4(what, A, for_a, B, for_b, C, for_c, D, for_d), what(E, for_e, e)
 
 #define TO_FIELD(type, given, name) type name;
 #define TO_COPY(type, given, name) type name = call->name;

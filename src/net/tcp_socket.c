@@ -173,7 +173,7 @@ static int listen_on(const struct tcp_place *place, const char *device)
         (void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device,
                          (socklen_t)strlen(device));
     }
-    if (bind(fd, &place->name.any, place->size) == 0 &&
+    if (unseen_bind(fd, &place->name.any, place->size) == 0 &&
         listen(fd, N_WAITING) == 0) {
         return fd;
     }

@@ -30,7 +30,11 @@ uint64_t image_objects(void);
  * Context: any, async-signal-safe after image_init(). */
 int image_is_program_text(uintptr_t pc);
 
-/** Read the ranges for the one above; once, before handlers are installed. */
+/** Is the address in a library whose file has a name that begins so? It may wait for a library that is being
+ * loaded. */
+int image_is_of_library(uintptr_t pc, const char *name);
+
+/** Read the ranges for image_is_program_text(); once, before handlers are installed. */
 tm_status image_init(void);
 
 /** 1 if address randomisation is off in this process. */

@@ -7,6 +7,7 @@
 // Reports are made by a process that is ending, perhaps in the middle of
 // malloc(): no memory is allocated, and the child is made by the system call,
 // without the C library's preparations for fork().
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -96,6 +97,19 @@ int image_is_program_text(uintptr_t pc)
     const struct text *text = find_text(pc);
 
     return text != NULL && text->is_program;
+}
+
+int image_is_of_library(uintptr_t pc, const char *name)
+{
+    Dl_info info;
+    const char *slash;
+
+    if (dladdr((void *)pc, &info) == 0 || info.dli_fname == NULL) {
+        return 0;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    return strncmp(slash != NULL ? slash + 1 : info.dli_fname, name,
+                   strlen(name)) == 0;
 }
 
 static _Noreturn void exec_addr2line(const char *path, uintptr_t offset,

@@ -33,6 +33,11 @@ int unseen_unlink(int folder, const char *path)
     return (int)syscall(SYS_unlinkat, folder, path, 0);
 }
 
+int unseen_bind(int fd, const struct sockaddr *name, socklen_t size)
+{
+    return (int)syscall(SYS_bind, fd, name, size);
+}
+
 int unseen_connect(int fd, const struct sockaddr *name, socklen_t size)
 {
     return (int)syscall(SYS_connect, fd, name, size);

@@ -20,6 +20,7 @@ FILE *unseen_file(const char *path, const char *mode);
 int unseen_rename(const char *from, const char *to);
 /** @param folder  where a path begins that does not begin with a slash; AT_FDCWD */
 int unseen_unlink(int folder, const char *path);
+int unseen_bind(int fd, const struct sockaddr *name, socklen_t size);
 int unseen_connect(int fd, const struct sockaddr *name, socklen_t size);
 /** Whoever connects is not asked for its name. */
 int unseen_accept(int fd, int flags);

@@ -78,6 +78,20 @@ void buddies_use_memory(struct node *node)
     }
 }
 
+// The main() of a program of `teamster cc` does not prepare again.
+const char *buddies_why_not_back(const struct node *node)
+{
+    const char *why = NULL;
+
+    if (node->unchanged != NULL) {
+        why = process_state_change(&node->buddies.begun);
+    }
+    if (why == NULL && read_files_has_more(&node->buddies.inherited)) {
+        why = "the program has a file open that it reads";
+    }
+    return why;
+}
+
 void buddies_leave_out(struct node *node)
 {
     if (node->self == 0) {

@@ -7,6 +7,7 @@
 #include "net/message.h"
 #include "net/roster.h"
 #include "os/checkpoint_manifest.h"
+#include "os/process_state.h"
 #include "os/read_file.h"
 
 struct node;
@@ -36,6 +37,7 @@ struct buddies {
     int is_giving_up;   ///< they are to remove it
 
     struct read_files inherited; ///< others have opened them
+    struct process_state begun;  ///< what this process had set then
 
     // the clerk's, then that of who writes the file
     uint64_t room; ///< bytes that there is memory to write anew
@@ -44,6 +46,11 @@ struct buddies {
 /** With --buddy: have this node's checkpoints be in the folder of the run. Ends the process if there is
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
+
+/** Nobody has asked for checkpoints (--buddy=auto): is there something of the program's that would not come back? To
+ * be asked when its threads are held.
+ * @return what it is; NULL: nothing. Stays */
+const char *buddies_why_not_back(const struct node *node);
 
 /** Nobody has asked for checkpoints (--buddy=auto), and there can be none: have the root make none. */
 void buddies_leave_out(struct node *node);

@@ -36,6 +36,7 @@
 #include "base/random.h"
 #include "os/image.h"
 #include "os/kthread.h"
+#include "os/process_state.h"
 #include "runtime/node.h"
 #include "runtime/outside.h"
 #include "runtime/parts.h"
@@ -655,6 +656,10 @@ static const char *why_it_cannot_go_on(const struct node *node)
     const char *why =
         node->unchanged == NULL ? NULL : node->unchanged->why_unsaved();
 
+    if (why == NULL && node->options.buddy_is_tried &&
+        node->unchanged != NULL && process_state_library() != NULL) {
+        why = "it uses libraries that may keep something for themselves";
+    }
     if (why == NULL && !image_is_fixed()) {
         why = "address randomisation is on in this process; start the program "
               "with `teamster run`";
@@ -780,6 +785,7 @@ static void start_checkpoint(struct node *node)
     struct checkpoint *checkpoint = &node->checkpoint;
     const char *why;
 
+    process_state_note(&node->buddies.begun); // libraries have set theirs
     if (node->self != 0 || !checkpoint_is_wanted(node)) {
         return;
     }

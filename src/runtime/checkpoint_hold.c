@@ -233,9 +233,8 @@ void hold_answer(struct node *node, uint32_t round)
         why = outside_why_unsaved(node); // O1
     }
     if (why == NULL && node->options.buddy_is_tried &&
-        state->n_held == n_threads &&
-        read_files_has_more(&node->buddies.inherited)) {
-        why = "the program has a file open that it reads";
+        state->n_held == n_threads) {
+        why = buddies_why_not_back(node);
     }
     ensure(state->n_held == node->checkpoint.n_held); // H1
     message.body = why;

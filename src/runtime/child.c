@@ -15,7 +15,6 @@
 #include "os/descriptor.h"
 #include "runtime/finish.h"
 #include "runtime/node.h"
-#include "runtime/outside.h"
 
 // In the child, on the stack of the thread that called fork(): other threads and
 // whatever they held are gone, so nothing here takes a lock.
@@ -41,15 +40,9 @@ static void become_child(void)
     descriptor_set_close(&node->sockets); // and the other nodes
 }
 
-// Before it is there; what it does is outside of this process.
-static void note_child(void)
-{
-    outside_note("it has made a child by fork()", NULL);
-}
-
 void child_prepare(void)
 {
-    int error = pthread_atfork(note_child, NULL, become_child);
+    int error = pthread_atfork(NULL, NULL, become_child);
 
     if (error != 0) {
         log_warning("children made by fork() are not watched: %s",

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "os/image.h"
 #include "os/kthread.h"
 #include "runtime/node.h"
 
@@ -79,14 +80,33 @@ static int is_programs(const struct node *node)
             !pthread_equal(pthread_self(), node->service));
 }
 
-void outside_note(const char *what, const char *name)
+// UCX joins nodes of one host by sockets and shared memory with names. It is called by all kinds of threads, and
+// from few places.
+static int is_of_fabric(struct outside *outside, uintptr_t place)
+{
+    static const char *const libraries[] = {"libucp", "libuct", "libucs",
+                                            "libucm"};
+
+    if (place == 0 || place == atomic_load(&outside->fabric)) {
+        return place != 0;
+    }
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (image_is_of_library(place, libraries[i])) {
+            atomic_store(&outside->fabric, place);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void outside_note(uintptr_t place, const char *what, const char *name)
 {
     struct node *node = &this_node;
     struct outside *outside = &node->outside;
     const int saved_errno = errno;
     char own[80] = ""; // its page may have to come
 
-    if (is_programs(node)) {
+    if (is_programs(node) && !is_of_fabric(outside, place)) {
         snprintf(own, sizeof own, "%s", name != NULL ? name : "");
         if (!atomic_exchange(&outside->is_noted, 1)) {
             put_text(outside, what, own);
@@ -98,10 +118,10 @@ void outside_note(const char *what, const char *name)
     errno = saved_errno;
 }
 
-void outside_note_file(const char *what, const char *name)
+void outside_note_file(uintptr_t place, const char *what, const char *name)
 {
     if (name == NULL || is_file(name)) {
-        outside_note(what, name);
+        outside_note(place, what, name);
     }
 }
 

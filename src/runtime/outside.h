@@ -26,6 +26,8 @@ struct outside {
     _Atomic int has_text;      ///< and `why` says what it was
     _Atomic int has_agreed;    ///< the node is in a checkpoint, or may be
     _Atomic uint32_t is_heard; ///< the launcher knows
+    _Atomic uintptr_t
+        fabric; ///< a place in the fabric's library from which such a call has come
     char why[BOOT_WHY_MAX];
 };
 
@@ -33,12 +35,13 @@ struct outside {
  * once, if there may be a checkpoint; a node that the launcher does not hear meanwhile ends, after --peer-timeout.
  * Context: any kernel thread, before tm_init() and after the end too; a handler of a signal, which waits a little
  * longer than that if it has interrupted the runtime. Leaves errno.
+ * @param place  of the call, 0: in the program
  * @param what  "it has opened a file to write:"
  * @param name  of the file; NULL: it has none */
-void outside_note_file(const char *what, const char *name);
+void outside_note_file(uintptr_t place, const char *what, const char *name);
 
 /** The same of what is no file. @param name  NULL: it has none */
-void outside_note(const char *what, const char *name);
+void outside_note(uintptr_t place, const char *what, const char *name);
 
 /** A checkpoint is to be made: may it, by what this node has done? Then the node has agreed.
  * @return NULL, or why not; lives as long as the node */

@@ -44,10 +44,16 @@
     X(mkstemp) X(mkostemp) X(mkstemps) X(mkostemps)                 \
     X(truncate) X(rename) X(renameat)                             \
     X(remove) X(unlink) X(unlinkat) X(rmdir) X(mkdir) X(mkdirat)               \
-    X(link) X(symlink) X(symlinkat)                                  \
-    X(chmod) X(chown) X(mkfifo)                                   \
-    X(system) X(popen) X(posix_spawn) X(posix_spawnp)                          \
-    X(connect) X(accept) X(accept4)
+    X(renameat2) X(link) X(linkat) X(symlink) X(symlinkat) X(mkdtemp)          \
+    X(mkfifo) X(mkfifoat) X(mknod) X(mknodat)                                  \
+    X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat)    \
+    X(utime) X(utimes) X(utimensat) X(futimens)                                \
+    X(shm_open) X(shm_unlink) X(shmget) X(semget) X(msgget)                    \
+    X(sem_open) X(sem_unlink) X(mq_open) X(mq_unlink)                          \
+    X(system) X(popen) X(posix_spawn) X(posix_spawnp) X(_Fork)                 \
+    X(execv) X(execve) X(execvp) X(execvpe) X(fexecve) X(execveat)             \
+    X(vsyslog) X(__vsyslog_chk)                                                \
+    X(bind) X(connect) X(accept) X(accept4) X(sendmmsg)
 // clang-format on
 
 // Those that the C library's headers do not declare to us.
@@ -72,6 +78,8 @@ int __dprintf_chk(int fd, int flag, const char *format, ...);
 int __vprintf_chk(int flag, const char *format, va_list args);
 int __vfprintf_chk(FILE *file, int flag, const char *format, va_list args);
 int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
+void __syslog_chk(int priority, int flag, const char *format, ...);
+void __vsyslog_chk(int priority, int flag, const char *format, va_list args);
 
 #define NUMBER(name) REAL_##name,
 enum function { FUNCTIONS(NUMBER) N_FUNCTIONS };

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // By these a program changes what is outside of its memory (outside.h); they do what the C library's do.
-// A file that is opened only to be read is no change. What the C library calls by itself does not come
-// here, nor do system calls that are made without it.
+// A file that is opened only to be read is no change, unless it is a pipe, whose bytes are gone then. What the C
+// library calls by itself does not come here, nor do system calls that are made without it.
 #include "runtime/wrap.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <syslog.h>
+#include <utime.h>
 
 #include "runtime/outside.h"
 
@@ -18,21 +29,25 @@
 #define WEAK __attribute__((weak)) EXPORTED
 
 #define WRITES "it has opened a file to write:"
+#define TAKES "it has opened a pipe to read:"
 #define CHANGES "it has changed a file or a folder:"
+#define SHARES "it has something in common with other processes:"
 #define STARTS "it has started another program:"
+#define FORKS "it has made a child by fork()"
 #define CONNECTS "it has connected with others"
+#define LOGS "it has written to the system's log"
 
 /** A function that changes a file, or something else. @param subject  its name, or NULL */
 #define CHANGE(type, name, parameters, arguments, what, subject)               \
     WEAK type name parameters                                                  \
     {                                                                          \
-        outside_note_file(what, subject);                                      \
+        outside_note_file(PLACE, what, subject);                               \
         return CALL(name) arguments;                                           \
     }
 #define CHANGE_OTHER(type, name, parameters, arguments, what, subject)         \
     WEAK type name parameters                                                  \
     {                                                                          \
-        outside_note(what, subject);                                           \
+        outside_note(PLACE, what, subject);                                    \
         return CALL(name) arguments;                                           \
     }
 #define WEAK_ALIAS(alias_name, name)                                           \
@@ -42,18 +57,35 @@
 
 // ---- files that are opened
 
-static void note_opening(const char *name, int flags)
+static void note_opening(uintptr_t place, const char *name, int flags)
 {
     if ((flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0) {
-        outside_note_file(WRITES, name);
+        outside_note_file(place, WRITES, name);
     }
 }
 
-static void note_stream(const char *name, const char *mode)
+static void note_stream(uintptr_t place, const char *name, const char *mode)
 {
     if (mode[0] != 'r' || strchr(mode, '+') != NULL) {
-        outside_note_file(WRITES, name);
+        outside_note_file(place, WRITES, name);
     }
+}
+
+// What is read there cannot be read again.
+static int note_opened(int fd, const char *name)
+{
+    struct stat state;
+
+    if (fd >= 0 && fstat(fd, &state) == 0 && S_ISFIFO(state.st_mode)) {
+        outside_note_file(0, TAKES, name);
+    }
+    return fd;
+}
+
+static FILE *note_opened_stream(FILE *file, const char *name)
+{
+    (void)note_opened(file != NULL ? fileno(file) : -1, name);
+    return file;
 }
 
 // The mode of a file that is made; else there is none.
@@ -72,8 +104,8 @@ WEAK int open(const char *name, int flags, ...)
     va_start(list, flags);
     mode = mode_in(flags, list);
     va_end(list);
-    note_opening(name, flags);
-    return CALL(open)(name, flags, mode);
+    note_opening(PLACE, name, flags);
+    return note_opened(CALL(open)(name, flags, mode), name);
 }
 
 WEAK int openat(int folder, const char *name, int flags, ...)
@@ -84,32 +116,32 @@ WEAK int openat(int folder, const char *name, int flags, ...)
     va_start(list, flags);
     mode = mode_in(flags, list);
     va_end(list);
-    note_opening(name, flags);
-    return CALL(openat)(folder, name, flags, mode);
+    note_opening(PLACE, name, flags);
+    return note_opened(CALL(openat)(folder, name, flags, mode), name);
 }
 
 WEAK int __open_2(const char *name, int flags)
 {
-    note_opening(name, flags);
-    return CALL(__open_2)(name, flags);
+    note_opening(PLACE, name, flags);
+    return note_opened(CALL(__open_2)(name, flags), name);
 }
 
 WEAK int __openat_2(int folder, const char *name, int flags)
 {
-    note_opening(name, flags);
-    return CALL(__openat_2)(folder, name, flags);
+    note_opening(PLACE, name, flags);
+    return note_opened(CALL(__openat_2)(folder, name, flags), name);
 }
 
 WEAK FILE *fopen(const char *name, const char *mode)
 {
-    note_stream(name, mode);
-    return CALL(fopen)(name, mode);
+    note_stream(PLACE, name, mode);
+    return note_opened_stream(CALL(fopen)(name, mode), name);
 }
 
 WEAK FILE *freopen(const char *name, const char *mode, FILE *file)
 {
-    note_stream(name, mode);
-    return CALL(freopen)(name, mode, file);
+    note_stream(PLACE, name, mode);
+    return note_opened_stream(CALL(freopen)(name, mode, file), name);
 }
 
 CHANGE(int, creat, (const char *name, mode_t mode), (name, mode), WRITES, name)
@@ -140,6 +172,10 @@ CHANGE(int, rename, (const char *from, const char *to), (from, to), CHANGES, to)
 CHANGE(int, renameat,
        (int from_folder, const char *from, int to_folder, const char *to),
        (from_folder, from, to_folder, to), CHANGES, to)
+CHANGE(int, renameat2,
+       (int from_folder, const char *from, int to_folder, const char *to,
+        unsigned flags),
+       (from_folder, from, to_folder, to, flags), CHANGES, to)
 CHANGE(int, remove, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlink, (const char *name), (name), CHANGES, name)
 CHANGE(int, unlinkat, (int folder, const char *name, int flags),
@@ -149,18 +185,95 @@ CHANGE(int, mkdir, (const char *name, mode_t mode), (name, mode), CHANGES, name)
 CHANGE(int, mkdirat, (int folder, const char *name, mode_t mode),
        (folder, name, mode), CHANGES, name)
 CHANGE(int, link, (const char *from, const char *to), (from, to), CHANGES, to)
+CHANGE(int, linkat,
+       (int from_folder, const char *from, int to_folder, const char *to,
+        int flags),
+       (from_folder, from, to_folder, to, flags), CHANGES, to)
 CHANGE(int, symlink, (const char *from, const char *to), (from, to), CHANGES,
        to)
 CHANGE(int, symlinkat, (const char *from, int folder, const char *to),
        (from, folder, to), CHANGES, to)
-
-CHANGE(int, chmod, (const char *name, mode_t mode), (name, mode), CHANGES, name)
-CHANGE(int, chown, (const char *name, uid_t user, gid_t group),
-       (name, user, group), CHANGES, name)
+CHANGE(char *, mkdtemp, (char *name), (name), CHANGES, name)
 CHANGE(int, mkfifo, (const char *name, mode_t mode), (name, mode), CHANGES,
        name)
+CHANGE(int, mkfifoat, (int folder, const char *name, mode_t mode),
+       (folder, name, mode), CHANGES, name)
+CHANGE(int, mknod, (const char *name, mode_t mode, dev_t device),
+       (name, mode, device), CHANGES, name)
+CHANGE(int, mknodat, (int folder, const char *name, mode_t mode, dev_t device),
+       (folder, name, mode, device), CHANGES, name)
 
-// ---- others
+// ---- what is known of a file besides its bytes; it may be open only to be read
+
+CHANGE(int, chmod, (const char *name, mode_t mode), (name, mode), CHANGES, name)
+CHANGE(int, fchmod, (int fd, mode_t mode), (fd, mode), CHANGES, NULL)
+CHANGE(int, fchmodat, (int folder, const char *name, mode_t mode, int flags),
+       (folder, name, mode, flags), CHANGES, name)
+CHANGE(int, chown, (const char *name, uid_t user, gid_t group),
+       (name, user, group), CHANGES, name)
+CHANGE(int, lchown, (const char *name, uid_t user, gid_t group),
+       (name, user, group), CHANGES, name)
+CHANGE(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group),
+       CHANGES, NULL)
+CHANGE(int, fchownat,
+       (int folder, const char *name, uid_t user, gid_t group, int flags),
+       (folder, name, user, group, flags), CHANGES, name)
+CHANGE(int, utime, (const char *name, const struct utimbuf *times),
+       (name, times), CHANGES, name)
+CHANGE(int, utimes, (const char *name, const struct timeval times[2]),
+       (name, times), CHANGES, name)
+CHANGE(int, utimensat,
+       (int folder, const char *name, const struct timespec times[2],
+        int flags),
+       (folder, name, times, flags), CHANGES, name)
+CHANGE(int, futimens, (int fd, const struct timespec times[2]), (fd, times),
+       CHANGES, NULL)
+
+// ---- what processes have in common, with a name
+
+CHANGE_OTHER(int, shm_open, (const char *name, int flags, mode_t mode),
+             (name, flags, mode), SHARES, name)
+CHANGE_OTHER(int, shm_unlink, (const char *name), (name), SHARES, name)
+CHANGE_OTHER(int, sem_unlink, (const char *name), (name), SHARES, name)
+CHANGE_OTHER(int, mq_unlink, (const char *name), (name), SHARES, name)
+CHANGE_OTHER(int, shmget, (key_t key, size_t size, int flags),
+             (key, size, flags), SHARES, "shmget()")
+CHANGE_OTHER(int, semget, (key_t key, int n, int flags), (key, n, flags),
+             SHARES, "semget()")
+CHANGE_OTHER(int, msgget, (key_t key, int flags), (key, flags), SHARES,
+             "msgget()")
+
+WEAK sem_t *sem_open(const char *name, int flags, ...)
+{
+    va_list list;
+    const int is_made = (flags & O_CREAT) != 0;
+    mode_t mode;
+    unsigned value;
+
+    va_start(list, flags);
+    mode = is_made ? va_arg(list, mode_t) : 0;
+    value = is_made ? va_arg(list, unsigned) : 0;
+    va_end(list);
+    outside_note(PLACE, SHARES, name);
+    return CALL(sem_open)(name, flags, mode, value);
+}
+
+WEAK mqd_t mq_open(const char *name, int flags, ...)
+{
+    va_list list;
+    const int is_made = (flags & O_CREAT) != 0;
+    mode_t mode;
+    struct mq_attr *attributes;
+
+    va_start(list, flags);
+    mode = is_made ? va_arg(list, mode_t) : 0;
+    attributes = is_made ? va_arg(list, struct mq_attr *) : NULL;
+    va_end(list);
+    outside_note(PLACE, SHARES, name);
+    return CALL(mq_open)(name, flags, mode, attributes);
+}
+
+// ---- other programs
 
 CHANGE_OTHER(int, system, (const char *command), (command), STARTS, command)
 CHANGE_OTHER(FILE *, popen, (const char *command, const char *mode),
@@ -177,6 +290,84 @@ CHANGE_OTHER(int, posix_spawnp,
               const posix_spawnattr_t *attributes, char *const words[],
               char *const environment[]),
              (pid, file, actions, attributes, words, environment), STARTS, file)
+CHANGE_OTHER(pid_t, _Fork, (void), (), FORKS, NULL)
+
+// The C library's must be left as it was called. One that does what fork() does is a vfork(), too, and
+// that is told before the child is there.
+WEAK pid_t vfork(void)
+{
+    return fork();
+}
+
+// ---- another program in this process, from which nobody comes back
+
+CHANGE_OTHER(int, execv, (const char *path, char *const words[]), (path, words),
+             STARTS, path)
+CHANGE_OTHER(int, execve,
+             (const char *path, char *const words[], char *const environment[]),
+             (path, words, environment), STARTS, path)
+CHANGE_OTHER(int, execvp, (const char *file, char *const words[]),
+             (file, words), STARTS, file)
+CHANGE_OTHER(int, execvpe,
+             (const char *file, char *const words[], char *const environment[]),
+             (file, words, environment), STARTS, file)
+CHANGE_OTHER(int, fexecve,
+             (int fd, char *const words[], char *const environment[]),
+             (fd, words, environment), STARTS, NULL)
+CHANGE_OTHER(int, execveat,
+             (int folder, const char *path, char *const words[],
+              char *const environment[], int flags),
+             (folder, path, words, environment, flags), STARTS, path)
+
+// The words of a call, the first of which has a name, up to NULL. @param words  NULL: count them
+// @return how many there are, NULL too
+static size_t take_words(char **words, const char *first, va_list *list)
+{
+    const char *word = first;
+    size_t n = 0;
+
+    for (;;) {
+        if (words != NULL) {
+            words[n] = (char *)(uintptr_t)word;
+        }
+        n++;
+        if (word == NULL) {
+            return n;
+        }
+        word = va_arg(*list, const char *);
+    }
+}
+
+/** @param call  with `words`, and with `list` behind these */
+#define EXEC_OF_LIST(name, call)                                               \
+    WEAK int name(const char *path, const char *first, ...)                    \
+    {                                                                          \
+        va_list list;                                                          \
+        size_t n;                                                              \
+                                                                               \
+        va_start(list, first);                                                 \
+        n = take_words(NULL, first, &list);                                    \
+        va_end(list);                                                          \
+        {                                                                      \
+            char *words[n];                                                    \
+            int error;                                                         \
+                                                                               \
+            va_start(list, first);                                             \
+            take_words(words, first, &list);                                   \
+            error = call;                                                      \
+            va_end(list);                                                      \
+            return error;                                                      \
+        }                                                                      \
+    }
+
+EXEC_OF_LIST(execl, execv(path, words))
+EXEC_OF_LIST(execlp, execvp(path, words))
+EXEC_OF_LIST(execle, execve(path, words, va_arg(list, char *const *)))
+
+// ---- others, by connections, and the system's log; what is sent to a name without one: wrap_socket.c
+
+CHANGE_OTHER(int, bind, (int fd, const struct sockaddr *name, socklen_t size),
+             (fd, name, size), CONNECTS, NULL)
 CHANGE_OTHER(int, connect,
              (int fd, const struct sockaddr *name, socklen_t size),
              (fd, name, size), CONNECTS, NULL)
@@ -185,15 +376,56 @@ CHANGE_OTHER(int, accept, (int fd, struct sockaddr *name, socklen_t *size),
 CHANGE_OTHER(int, accept4,
              (int fd, struct sockaddr *name, socklen_t *size, int flags),
              (fd, name, size, flags), CONNECTS, NULL)
+CHANGE_OTHER(int, sendmmsg,
+             (int fd, struct mmsghdr *messages, unsigned n, int flags),
+             (fd, messages, n, flags), CONNECTS, NULL)
+
+WEAK void vsyslog(int priority, const char *format, va_list list)
+{
+    outside_note(0, LOGS, NULL);
+    CALL(vsyslog)(priority, format, list);
+}
+
+WEAK void __vsyslog_chk(int priority, int flag, const char *format,
+                        va_list list)
+{
+    outside_note(0, LOGS, NULL);
+    CALL(__vsyslog_chk)(priority, flag, format, list);
+}
+
+WEAK void syslog(int priority, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vsyslog(priority, format, list);
+    va_end(list);
+}
+
+WEAK void __syslog_chk(int priority, int flag, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    __vsyslog_chk(priority, flag, format, list);
+    va_end(list);
+}
 
 // ---- do they come here?
 
 static __typeof__(open) own_open __attribute__((alias("open")));
 
+// A child by fork(), before it is there: what it does is outside of this process.
+static void note_child(void)
+{
+    outside_note(0, FORKS, NULL);
+}
+
 // A library that is opened by a program that does not know it stands behind the C library.
 __attribute__((constructor)) static void see_whether_they_come(void)
 {
-    if (dlsym(RTLD_DEFAULT, "open") != (void *)(uintptr_t)own_open) {
-        outside_note("what it does to files is not seen here", NULL);
+    if (dlsym(RTLD_DEFAULT, "open") != (void *)(uintptr_t)own_open ||
+        pthread_atfork(note_child, NULL, NULL) != 0) {
+        outside_note(0, "what it does to files is not seen here", NULL);
     }
 }

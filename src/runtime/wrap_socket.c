@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/node.h"
+#include "runtime/outside.h"
 
 WRAP(ssize_t, recv, (int fd, void *to, size_t size, int flags),
      (fd, to, size, flags), WRAP_IS_SHARED(to), wrap_serve(&request, to, size),
@@ -26,6 +27,14 @@ static ssize_t serve_buffer(const struct request *request, const void *buffer,
 }
 
 // ---- with the name of the other end
+
+// With or without a connection.
+static void note_others(uintptr_t place, const void *name)
+{
+    if (name != NULL) {
+        outside_note(place, "it has sent something to others", NULL);
+    }
+}
 
 static ssize_t send_to(const struct request *asked, const void *from,
                        size_t size, const struct sockaddr *name,
@@ -51,7 +60,7 @@ WRAP(ssize_t, sendto,
      (int fd, const void *from, size_t size, int flags,
       const struct sockaddr *name, socklen_t name_size),
      (fd, from, size, flags, name, name_size),
-     WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name),
+     (note_others(PLACE, name), WRAP_IS_SHARED(from) || WRAP_IS_SHARED(name)),
      send_to(&request, from, size, name, name_size), sendto, .fd = fd,
      .flags = flags)
 
@@ -210,7 +219,9 @@ static ssize_t serve_message(const struct request *asked,
 }
 
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
-     (fd, message, flags), message_is_shared(message),
+     (fd, message, flags),
+     (note_others(PLACE, message != NULL ? message->msg_name : NULL),
+      message_is_shared(message)),
      serve_message(&request, (struct msghdr *)(uintptr_t)message), sendmsg,
      .fd = fd, .flags = flags)
 

@@ -6,7 +6,7 @@
  * Its one number at the end is the same however often it was ended and went on.
  *
  *     resumed [-t THREADS] [-i ITERATIONS] [-s SEED] [-p MICROSECONDS] [-b PAGES] [-o]
- *             [-w W] [-z] [-c I] [-a I] [-f CHANGE] [MISTAKE]
+ *             [-w W] [-z] [-c I] [-a I] [-f CHANGE] [-e I] [-l I] [-r I] [MISTAKE]
  *
  * -p  each thread rests so long in each iteration
  * -b  there are so many pages more; of the first quarter each thread changes one in each
@@ -17,6 +17,9 @@
  * -c  thread 0 kills its process in iteration I, whenever it comes there
  * -a  in iteration I, and not before, all those pages change
  * -f  a node that gets SIGUSR1 does that in its next iteration (changes.h), and says so
+ * -e  a thread does that in iteration I
+ * -l  a thread appends a line to the file `log` after each I iterations
+ * -r  thread 0 reads a number of the file `numbers`, which it has open meanwhile, in each iteration from I to 2 I
  *
  * MISTAKE is something that no checkpoint can be made with, or that none can be gone on from:
  *   held    a mutex is held at the iteration's end
@@ -29,6 +32,7 @@
  *   bound   bytes are bound to a lock
  *   file    main() has a file open that it writes to
  *   input   it has one open that it reads
+ *   alone   it goes on behind tm_end(), for long
  */
 #include <signal.h>
 #include <string.h>
@@ -59,6 +63,9 @@ static TM_SHARED struct {
     unsigned width; // of what a line begins with
     unsigned crash_at;
     unsigned change_at;
+    unsigned outside_at;
+    unsigned log_every;
+    unsigned read_from;
     uint64_t seed;
     char change[16];
     char mistake[8];
@@ -276,15 +283,50 @@ static void hear(int signal)
 }
 
 // On whatever node it is.
-static void change_if_asked(unsigned me)
+static void change_if_asked(unsigned me, unsigned iteration)
 {
     signal(SIGUSR1, hear);
-    if (is_to_change) {
+    if (is_to_change || (job.outside_at > 0 && iteration == job.outside_at &&
+                         iteration % job.n_threads == me)) {
         is_to_change = 0;
         if (!change_outside(job.change)) {
             FAIL("no change %s", job.change);
         }
         printf("thread %u has changed something\n", me);
+    }
+}
+
+static void append_line(unsigned me, unsigned iteration)
+{
+    FILE *file;
+
+    if (iteration % job.log_every == 0 &&
+        iteration / job.log_every % job.n_threads == me) {
+        file = fopen("log", "a");
+        if (file == NULL || fprintf(file, "iteration %u\n", iteration) < 0 ||
+            fclose(file) != 0) {
+            FAIL("no file %s", "log");
+        }
+    }
+}
+
+// It stays on its node.
+static void read_number(unsigned iteration)
+{
+    static FILE *file;
+    uint64_t number;
+
+    if (iteration == job.read_from) {
+        file = fopen("numbers", "r");
+    }
+    if (iteration >= job.read_from && iteration < 2 * job.read_from) {
+        if (file == NULL || fscanf(file, "%" SCNu64, &number) != 1) {
+            FAIL("no %s", "number");
+        }
+        change_notes(number * iteration);
+    }
+    if (iteration == 2 * job.read_from) {
+        fclose(file);
     }
 }
 
@@ -314,7 +356,13 @@ static void iterate(unsigned me, unsigned iteration, uint64_t *kept)
         tell_iteration(me, iteration);
     }
     if (job.change[0] != '\0') {
-        change_if_asked(me);
+        change_if_asked(me, iteration);
+    }
+    if (job.log_every > 0) {
+        append_line(me, iteration);
+    }
+    if (job.read_from > 0 && me == 0) {
+        read_number(iteration);
     }
     if (me == 0 && job.crash_at > 0 && iteration == job.crash_at) {
         raise(SIGKILL);
@@ -368,7 +416,7 @@ static void read_words(int argc, char **argv)
 
     job.n_threads = 4;
     job.n_iterations = 60;
-    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:a:f:w:z")) != -1) {
+    while ((letter = getopt(argc, argv, "t:i:s:p:b:oc:a:f:e:l:r:w:z")) != -1) {
         const unsigned value =
             optarg != NULL ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
@@ -396,6 +444,15 @@ static void read_words(int argc, char **argv)
             break;
         case 'f':
             snprintf(job.change, sizeof job.change, "%s", optarg);
+            break;
+        case 'e':
+            job.outside_at = value;
+            break;
+        case 'l':
+            job.log_every = value;
+            break;
+        case 'r':
+            job.read_from = value;
             break;
         case 'z':
             job.tells_time = 1;
@@ -553,6 +610,12 @@ int main(int argc, char **argv)
     if (strcmp(job.mistake, "aside") == 0) {
         OK(tm_sem_post(&job.never));
         OK(tm_thread_join(aside, NULL));
+    }
+    if (strcmp(job.mistake, "alone") == 0) {
+        OK(tm_end());
+        printf("main() goes on alone\n");
+        fflush(stdout);
+        pause();
     }
     return 0;
 }

@@ -389,10 +389,11 @@ class Buddies(Recovery):
     def nobody_has_asked_and_it_is_saved_by_itself(self):
         right = self.right_of_work()
         self.variables["TEAMSTER_TEST_EVERY"] = "0:100"
-        job = self.start_unasked(*WORK, "-p", 5000, "-o")
-        self.await_generations(job, 2)
-        self.lose(job, "a")
-        self.expect_goes_on(job, right)
+        for places in ("a,b,c", "a:2,b"):  # with nodes of one host, too, whose fabric has files of its own
+            job = self.start_unasked(*WORK, "-p", 5000, "-o", places=places)
+            self.await_generations(job, 2)
+            self.lose(job, "a")
+            self.expect_goes_on(job, right)
 
     def nobody_has_asked_and_nothing_begins_anew(self):
         """What was not saved ends as it always has, and at once."""
@@ -424,10 +425,20 @@ class Buddies(Recovery):
     CHANGES = {
         "it has opened a file to write: file": "open openat creat fopen append freopen mkstemp mkostemp",
         "it has opened a file to write: there": "update truncate",
-        "it has changed a file or a folder: ":
-            "rename renameat unlink unlinkat remove mkdir rmdir link symlink chmod mkfifo",
+        "it has opened a pipe to read: pipe": "pipe",
+        "it has changed a file or a folder":
+            "rename renameat renameat2 unlink unlinkat remove mkdir mkdirat mkdtemp rmdir link linkat symlink "
+            "symlinkat mkfifo mkfifoat mknod mknodat chmod fchmod fchmodat chown lchown fchown fchownat utime "
+            "utimes utimensat futimens",
+        "in common with other processes: /teamster-no-such":
+            "shm_open shm_unlink sem_open sem_unlink mq_open mq_unlink",
+        "in common with other processes: ": "shmget semget msgget",
         "it has started another program: exit 0": "system popen", "program: true": "posix_spawn",
-        "it has made a child by fork()": "fork", "it has connected with others": "connect accept",
+        "it has started another program: no-such": "execv execve execvp execvpe execveat execl execlp execle",
+        "it has started another program:": "fexecve",
+        "it has made a child by fork()": "fork _Fork vfork",
+        "it has connected with others": "connect accept bind sendmmsg",
+        "it has sent something to others": "sendto sendmsg", "it has written to the system's log": "syslog",
     }
 
     def start_changing(self, change, *words, places="a,b,c", lost=None):
@@ -437,6 +448,7 @@ class Buddies(Recovery):
         os.makedirs(os.path.join(folder, "empty"))
         with open(os.path.join(folder, "there"), "w", encoding="ascii") as file:
             file.write("there\n")
+        os.mkfifo(os.path.join(folder, "pipe"))
         job = jobs.Job(self.path("cli", "teamster"), [
             "--ssh", self.ssh, "-H", places, "--buddy=auto",
             *self.program("resumed", *words, "-f", change)], self.variables,
@@ -477,6 +489,18 @@ class Buddies(Recovery):
         right = self.right_of_work()
         job = self.start_changing("reading", *WORK, "-p", 10000)
         self.expect_goes_on_without(job, "b", right)
+
+    def nobody_has_asked_and_main_goes_on_alone(self):
+        """What it does behind tm_end() would be done again."""
+        job = self.start_unasked("-t", 3, "-i", 100, "-p", 5000, "alone")
+        self.save(job)
+        job.await_line("main.. goes on alone")
+        os.kill(self.node_of(job, 0), signal.SIGKILL)
+        code, output = job.finish()
+        if (code != NODE_LOST or BACK.search(output) or
+                " its main() goes on alone (--buddy goes back all the same" not in output):
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
 
     def nobody_has_asked_and_every_change_is_seen(self):
         for why, changes in self.CHANGES.items():

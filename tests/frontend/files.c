@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every thread prints, in turn, writes to one file, reads another by mmap() and stat(); main()
 // reads standard input.
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -66,6 +67,35 @@ static void map_file(const char *path)
     close(fd);
 }
 
+// Names, folders and what is known of files, on whatever node.
+static void *name_files(void *arg)
+{
+    const struct timespec times[2] = {{1000, 0}, {2000, 0}};
+    char folder[] = "/tmp/unchanged.XXXXXX";
+    char from[64];
+    char to[64];
+    struct stat status;
+    int error = mkdtemp(folder) == NULL;
+    int fd;
+
+    (void)arg;
+    snprintf(from, sizeof from, "%s/from", folder);
+    snprintf(to, sizeof to, "%s/to", folder);
+    fd = open(from, O_RDWR | O_CREAT, 0600);
+    error |= fchmod(fd, 0640) | futimens(fd, times) | close(fd);
+    error |= linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+    error |= stat(to, &status);
+    printf("%d: mode %o, %d names, of %ld\n", error, status.st_mode & 0777,
+           (int)status.st_nlink, (long)status.st_mtime);
+    error = fchmodat(AT_FDCWD, to, 0600, 0) | utimensat(AT_FDCWD, to, NULL, 0);
+    error |= unlink(from) | renameat2(AT_FDCWD, to, AT_FDCWD, from, 0);
+    error |= mkfifoat(AT_FDCWD, to, 0600) | stat(from, &status);
+    printf("%d: mode %o, %d name, new %d\n", error, status.st_mode & 0777,
+           (int)status.st_nlink, status.st_mtime > 2000);
+    printf("%d\n", unlink(from) | unlink(to) | rmdir(folder));
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
@@ -95,6 +125,8 @@ int main(int argc, char **argv)
         fputs(line, stdout);
     }
     fclose(file);
+    pthread_create(&threads[0], NULL, name_files, NULL);
+    pthread_join(threads[0], NULL);
     unlink(name);
     munmap(mapped, mapped_size);
     return 0;

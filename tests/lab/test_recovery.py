@@ -57,8 +57,8 @@ class Tests(test_runs.Tests):
         return max(map(int, re.findall(r"generation-(\d+)/manifest$", "".join(found),
                                        re.M)), default=0)
 
-    def start_in_memory(self, bed, *words, work=SOR, **variables):
-        run = self.run(bed, "--buddy=every=10", *words, self.app("sor"), *work,
+    def start_in_memory(self, bed, *words, buddy="every=10", work=SOR, **variables):
+        run = self.run(bed, f"--buddy={buddy}", *words, self.app("sor"), *work,
                        **variables)
 
         def has_saved():
@@ -172,6 +172,15 @@ class Tests(test_runs.Tests):
             run = self.start_in_memory(bed, "-H", "n1,n2,n3", "--spare=n4")
             bed.power_off("n3")
             self.expect_goes_on(run, right, " s lost; n4 in place of n3", ["n3"])
+
+    def from_memory_a_host_without_power_is_gone_back_for_unasked(self):
+        """Of a program that knows nothing of it."""
+        right = self.right()
+        for hosts in ("n1,n2,n3", "n3,n2,n1"):  # the root's, too
+            with lab.lab(n_hosts=3) as bed:
+                run = self.start_in_memory(bed, "-H", hosts, buddy="auto", TEAMSTER_TEST_EVERY="0:300")
+                bed.power_off("n3")
+                self.expect_goes_on(run, right, "; 2 nodes instead of 3", ["n3"])
 
     def from_memory_a_host_joins_and_one_without_power_is_gone_back_for(self):
         """Its nodes are on the host that has joined then, too."""
