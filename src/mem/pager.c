@@ -156,6 +156,21 @@ void pager_note_made(struct pager *pager, page_no page, page_no n)
     }
 }
 
+// G2
+void pager_note_filled(struct pager *pager, page_no page, page_no n)
+{
+    for (page_no at = page; at < page + n; at++) {
+        const page_no frame = pager_frame(pager, at);
+        struct page *record = pager_page(pager, frame);
+
+        if (record->exists) {
+            record->stays |= (uint8_t)(record->io == IO_OUT);
+            pager_drop_slot(pager, frame);
+        }
+    }
+    pager_note_made(pager, page, n);
+}
+
 // A page on its way out: the transfer gives its slot back when it is done.
 static void leave_transfer(struct pager *pager, page_no page)
 {

@@ -204,8 +204,9 @@ uint64_t pager_returns(const struct pager *pager, uint64_t ins_before);
 
 // ---- for the space only
 
-/** Bytes come to be / are no more. */
+/** Bytes come to be, where there are none / all of them are set anew / they are no more. */
 void pager_note_made(struct pager *pager, page_no page, page_no n);
+void pager_note_filled(struct pager *pager, page_no page, page_no n);
 void pager_note_gone(struct pager *pager, page_no page, page_no n);
 /** The page's bytes are in memory when this returns; after it they may be
  * changed if so asked. */

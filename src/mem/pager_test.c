@@ -245,6 +245,28 @@ static void test_a_written_page_gives_its_slot_back(void **state)
     close_test(&test);
 }
 
+// G2: as when a page comes of which an old copy is here.
+static void test_a_filled_page_gives_its_slot_back(void **state)
+{
+    static char bytes[TM_PAGE_SIZE];
+    struct test test;
+
+    (void)state;
+    memset(bytes, 200, sizeof bytes);
+    open_test(&test, BUDGET, 0);
+    make_many(&test, 0, 20);
+    evict(&test, 7);
+    touch(&test, 7, 0);
+    space_set_access(&test.space, 7, 1, ACCESS_NONE);
+    space_fill(&test.space, 7, 1, bytes);
+    assert_int_equal(test.space.pages[7].swap_slot, 0);
+    evict(&test, 7);
+    touch(&test, 7, 0);
+    assert_bytes(&test, 7, 200);
+    check(&test);
+    close_test(&test);
+}
+
 static void test_copies_are_given_up_and_useless_bytes_discarded(void **state)
 {
     struct test test;
@@ -920,6 +942,7 @@ int main(void)
         cmocka_unit_test(test_a_page_can_be_freed_on_its_way_in),
         cmocka_unit_test(test_an_unwritten_page_keeps_its_slot),
         cmocka_unit_test(test_a_written_page_gives_its_slot_back),
+        cmocka_unit_test(test_a_filled_page_gives_its_slot_back),
         cmocka_unit_test(test_copies_are_given_up_and_useless_bytes_discarded),
         cmocka_unit_test(test_no_more_is_taken_while_others_go),
         cmocka_unit_test(test_pages_are_brought_as_far_as_there_is_room),

@@ -427,7 +427,7 @@ void space_fill(struct space *space, page_no page, page_no n, const void *bytes)
         return;
     }
     if (space->pager != NULL) {
-        pager_note_made(space->pager, page, n);
+        pager_note_filled(space->pager, page, n);
     }
     memfd_write(&space->memfd, page * TM_PAGE_SIZE, bytes, n * TM_PAGE_SIZE);
 }
