@@ -28,7 +28,8 @@
 //    nothing to it: it is never dropped with a diff on the way.
 // A3 Ownership stays while A1 has a node: its diffs and requests go to the owner directly,
 //    on one way, and it is noted until it asks again, behind all its diffs. It may go to
-//    that node, if there is no other and it has missed no version.
+//    that node, if there is no other, it has missed no version, and has not been called: it may
+//    give up its copy then.
 // A4 A copy that is not subscribed and older than what its node has heard of is stale, or
 //    not used when it comes.
 // A5 An owner's page is clean, or has a twin, while there may be copies of its version; if

@@ -209,6 +209,35 @@ static void other_copies_are_called_and_the_last_one_gets_the_page(void **state)
     assert_int_equal(page()->hint, 0 + 1);
 }
 
+// A3: it may have given up its copy meanwhile.
+static void who_is_called_does_not_get_the_page_by_its_diff(void **state)
+{
+    (void)state;
+    own();
+    visit(0);
+    visit(2);
+    get_refresh(0, 0);
+    get_pages(2, MESSAGE_recalled);
+    readers_call_back(world.engine, PAGE, NODE_NONE, RECALL_WRITES);
+    get_update(0, 0);
+    assert_true(page()->is_owner);
+}
+
+// V3: a call that has not gone before the copy that is sent is none.
+static void a_call_goes_before_the_next_copy(void **state)
+{
+    (void)state;
+    own();
+    visit(0);
+    visit(2);
+    world.n_sent = 0;
+    get_fetch(0, PAGE, 0); // 2 is to be called
+    get_fetch(2, PAGE, 0); // but asks itself: 0 is
+    recall_send(world.engine);
+    assert_false(is_sent(MESSAGE_recall, 2));
+    assert_true(is_sent(MESSAGE_recall, 0));
+}
+
 static void while_others_may_write_the_page_stays(void **state)
 {
     (void)state;
@@ -317,6 +346,7 @@ static void an_answer_speaks_of_its_own_call(void **state)
     for (int call = 0; call < 2; call++) {
         readers_note_copy(world.engine, PAGE, 1);
         readers_call_back(world.engine, PAGE, NODE_NONE, RECALL_ALL);
+        recall_send(world.engine);
     }
     readers_called_back(world.engine, PAGE, 1);
     assert_true(readers_have_copies(world.engine, PAGE));
@@ -476,6 +506,8 @@ int main(void)
         TEST(who_writes_again_is_no_such_thing),
         TEST(what_two_nodes_write_in_turn_is_no_such_thing),
         TEST(other_copies_are_called_and_the_last_one_gets_the_page),
+        TEST(who_is_called_does_not_get_the_page_by_its_diff),
+        TEST(a_call_goes_before_the_next_copy),
         TEST(while_others_may_write_the_page_stays),
         TEST(an_answer_is_of_the_copy_that_was_called),
         TEST(versions_make_notices_whoever_has_copies),

@@ -130,6 +130,8 @@ static void set_has_copy(struct engine *engine, page_no page,
     find_record(engine, page)->n_copies +=
         (uint32_t)has_copy - reader->has_copy;
     reader->has_copy = (uint8_t)has_copy;
+    reader->n_calls -= (uint16_t)(reader->is_called &&
+                                  recall_withdraw(engine, page, reader->node));
     reader->is_called = 0; // V3
 }
 
@@ -146,7 +148,8 @@ int readers_have_only(const struct engine *engine, page_no page, node_id node)
     const struct reader *reader = find_reader(engine, page, node);
 
     return record != NULL && record->n_copies == 1 && reader != NULL &&
-           reader->has_copy && record->writer == node &&
+           reader->has_copy && !reader->is_called && // A3
+           record->writer == node &&
            (record->n_in_row >= ONLY_MIN || migration_is_on(engine, page)) &&
            reader->version == page_of(engine, page)->version;
 }

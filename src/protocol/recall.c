@@ -9,7 +9,7 @@
 // V2 `recalled` comes behind the diff of the copy, on the same way: A3.
 // V3 A copy that was sent to the node since it was called is not what the answer speaks of, also
 //    if that copy was called too: answers come in the order of the calls. (If the node asks after
-//    its answer, its request comes behind that.)
+//    its answer, its request comes behind that.) So a call goes before such a copy, or never.
 // V4 A call that has no answer yet is unfinished: nodes neither come nor go.
 #include "protocol/recall.h"
 
@@ -44,6 +44,30 @@ void recall_add(struct engine *engine, page_no page, node_id node,
 
     page_list_add(&recalls->to[kind][node], page);
     recalls->n++;
+}
+
+static int take_from(struct page_list *pages, page_no page)
+{
+    for (size_t i = 0; i < pages->n; i++) {
+        if (pages->at[i] == page) {
+            pages->at[i] = pages->at[--pages->n];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int recall_withdraw(struct engine *engine, page_no page, node_id node)
+{
+    struct recalls *recalls = engine->updates->recalls;
+    int is_taken = 0;
+
+    if (recalls != NULL) {
+        is_taken = take_from(&recalls->to[RECALL_ALL][node], page) ||
+                   take_from(&recalls->to[RECALL_WRITES][node], page);
+        recalls->n -= (size_t)is_taken;
+    }
+    return is_taken;
 }
 
 // ---- asking

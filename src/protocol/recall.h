@@ -19,6 +19,10 @@ enum recall_kind {
 void recall_add(struct engine *engine, page_no page, node_id node,
                 enum recall_kind kind);
 
+/** A node is sent another copy. @return 1 it has not been told that it is to give up the one
+ * before, and will not be: V3 */
+int recall_withdraw(struct engine *engine, page_no page, node_id node);
+
 /** Send what has been added, pages of one node in one message. */
 void recall_send(struct engine *engine);
 
