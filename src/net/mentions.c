@@ -169,6 +169,25 @@ static void visit_refreshed(const struct visit *visit,
     }
 }
 
+static void visit_mutex_pages(const struct visit *visit,
+                              const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (wire_has_more(&reader)) {
+        const struct wire_mutex_page got = wire_get_mutex_page(&reader);
+
+        tell(visit, (struct mention){.page = got.page,
+                                     .n = !reader.failed,
+                                     .version = got.version,
+                                     .epoch = got.epoch,
+                                     .n_bytes = got.diff.size,
+                                     .who = NODE_NONE,
+                                     .flags = MENTION_WITH_OWNERSHIP |
+                                              MENTION_WITH_CONTENTS});
+    }
+}
+
 static void visit_numbers(const struct visit *visit,
                           const struct message *message, uint8_t flags)
 {
@@ -346,6 +365,9 @@ void mentions_visit(const struct message *message, mention_fn *each,
         break;
     case MESSAGE_refreshed:
         visit_refreshed(&visit, message);
+        break;
+    case MESSAGE_mutex_pages:
+        visit_mutex_pages(&visit, message);
         break;
     case MESSAGE_recall:
         visit_numbers(&visit, message,

@@ -147,6 +147,9 @@ static void say_message(const struct story_step *step, enum message_type type,
     case MESSAGE_refreshed:
         say_diff(step, "what has changed", text, size);
         break;
+    case MESSAGE_mutex_pages:
+        say_diff(step, "all of it, with its mutex", text, size);
+        break;
     case MESSAGE_diffs:
         say_diff(step, "diffs", text, size);
         break;

@@ -21,8 +21,8 @@
 //    way: every node had stopped asking, and had all its answers and
 //    acknowledgements. What it has written to the extent and not released by then it
 //    releases no more; who frees a block may have written to it just before. But for
-//    OWNER_IS, which nobody answers; it names the extent by its serial number,
-//    so that owner updates of one life of a page are not taken for the next.
+//    OWNER_IS and MUTEX_PAGES, which nobody answers; they name the extent by its serial
+//    number, so that what is said of one life of a page is not taken for the next.
 //    (A program that frees what it still operates on breaks this:
 //    ATOMIC changes nothing of a page that is in no extent.)
 // B2 Pages outside of extents are untouched: no message makes them anything else.

@@ -47,7 +47,8 @@ struct extent;
     STEP_EVENT(FORGETS, "a node is there no more")                             \
     STEP_EVENT(GIVES, "this node leaves, and gives it away")                   \
     STEP_EVENT(GIVEN, "a node that leaves has given it")                       \
-    STEP_EVENT(CLOSED, "its block is being freed")
+    STEP_EVENT(CLOSED, "its block is being freed")                             \
+    STEP_EVENT(GOES_ALONG, "its mutex's token goes to another node")
 
 enum step_event {
     STEP_NONE,

@@ -27,6 +27,7 @@
 #include "protocol/choices.h"
 #include "protocol/copies.h"
 #include "protocol/migration.h"
+#include "protocol/mutex_pages.h"
 #include "protocol/readers.h"
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
@@ -34,7 +35,7 @@
 // ---- it goes on
 
 // A10
-static void seal(struct engine *engine, page_no page_number)
+void hand_on_seal(struct engine *engine, page_no page_number)
 {
     struct page *page = page_of(engine, page_number);
     uint8_t diff[DIFF_MAX];
@@ -58,15 +59,15 @@ static void seal(struct engine *engine, page_no page_number)
 }
 
 // A8
-static int may_go(const struct engine *engine, page_no page_number,
-                  const struct fetch_request *request)
+int hand_on_is_free(const struct engine *engine, page_no page_number,
+                    node_id node)
 {
     const struct page *page = page_of(engine, page_number);
 
     return copyset_is_empty(page) && page->pushing == 0 &&
            page->in_flight == 0 && !page->fetching && !engine->is_frozen &&
            race_of(engine) == NULL &&
-           !readers_have_others(engine, page_number, request->requester);
+           !readers_have_others(engine, page_number, node);
 }
 
 int hand_on(struct engine *engine, page_no page_number,
@@ -78,12 +79,12 @@ int hand_on(struct engine *engine, page_no page_number,
         (request->is_ahead && request->answer == NULL)) {
         return 0;
     }
-    if (!may_go(engine, page_number, request)) {
+    if (!hand_on_is_free(engine, page_number, request->requester)) {
         readers_call_back(engine, page_number, request->requester,
                           RECALL_WRITES);
         return 0;
     }
-    seal(engine, page_number);
+    hand_on_seal(engine, page_number);
     if (!page_use_of(page)->has_written) {
         migration_breaks(engine, page_number);
         return 0;
@@ -121,6 +122,9 @@ void hand_on_arrived(struct engine *engine, page_no page_number)
 
     if (!migration_has_begun(engine, page_number)) {
         return;
+    }
+    if (page->waiters != NULL) {
+        mutex_pages_missed(engine, page_number);
     }
     migration_begins(engine, page_number);
     page_use_of(page)->has_written = 0;

@@ -13,6 +13,13 @@
 int hand_on(struct engine *engine, page_no page,
             const struct fetch_request *request);
 
+/** May no node but this one, and that one, have a copy that is written, and is no diff of it on
+ * the way: may ownership go to it with the page? @param node  or NODE_NONE */
+int hand_on_is_free(const struct engine *engine, page_no page, node_id node);
+
+/** A page is to go: what its owner has not released makes a version, and is written no more. */
+void hand_on_seal(struct engine *engine, page_no page);
+
 /** Of local_fault: this node is about to write a copy. If it has stayed here when the page went,
  * it is stale now. @return 1 it is */
 int hand_on_gives_up(struct engine *engine, page_no page);

@@ -202,10 +202,16 @@ static void leave_copy(struct engine *engine, page_no page_number)
     }
 }
 
+static void end_ownership(struct engine *engine, page_no page, node_id to)
+{
+    page_of(engine, page)->epoch++;
+    steps_sent(engine, page, STEP_SENT_AWAY, to);
+    fetch_end_ownership(engine, page, to);
+}
+
 void refresh_send_away(struct engine *engine, page_no page_number,
                        const struct fetch_request *request)
 {
-    struct page *page = page_of(engine, page_number);
     uint8_t lines[RECENT_LINES_MAX];
 
     if (request->answer == NULL) {
@@ -216,11 +222,15 @@ void refresh_send_away(struct engine *engine, page_no page_number,
             lines, (uint16_t)recent_lines(engine, page_number, lines)};
 
         add_to_answer(engine, page_number, request, PAGE_WITH_OWNERSHIP, known);
-        page->epoch++;
-        steps_sent(engine, page_number, STEP_SENT_AWAY, request->requester);
-        fetch_end_ownership(engine, page_number, request->requester);
+        end_ownership(engine, page_number, request->requester);
     }
     leave_copy(engine, page_number);
+}
+
+void refresh_leave(struct engine *engine, page_no page, node_id to)
+{
+    end_ownership(engine, page, to);
+    leave_copy(engine, page);
 }
 
 static struct refresh_answer *answer_to(struct engine *engine, node_id to,
@@ -319,9 +329,8 @@ static int is_probed(struct page *page)
     return 1;
 }
 
-// Its owner has handed it on: migration.c.
-static void own(struct engine *engine, node_id from,
-                const struct wire_refreshed_copy *copy)
+void refresh_own(struct engine *engine, node_id from,
+                 const struct wire_refreshed_copy *copy)
 {
     struct page *page = page_of(engine, copy->page);
     const int want_write = page->want_write;
@@ -335,7 +344,6 @@ static void own(struct engine *engine, node_id from,
     fetch_take_ownership(engine, copy->page, from, copy->epoch);
     recent_take(engine, copy->page, &copy->lines);
     protocol_of(engine, copy->page)->arrived(engine, copy->page, want_write);
-    engine_settle(engine, copy->page);
 }
 
 static void install(struct engine *engine, node_id from,
@@ -348,7 +356,8 @@ static void install(struct engine *engine, node_id from,
     page->subscribed = (copy->flags & PAGE_SUBSCRIBED) != 0;
     page_use_of(page)->is_left = 0;
     if (copy->flags & PAGE_WITH_OWNERSHIP) {
-        own(engine, from, copy);
+        refresh_own(engine, from, copy);
+        engine_settle(engine, copy->page);
         return;
     }
     if (!protocol->is_fresh(engine, copy->page, copy->version)) {

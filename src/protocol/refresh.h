@@ -24,6 +24,15 @@ void refresh_send_copy(struct engine *engine, page_no page,
 void refresh_send_away(struct engine *engine, page_no page,
                        const struct fetch_request *request);
 
+/** The page is about to be another node's, or its bytes are on the way there already. It is
+ * clean, and a copy stays. */
+void refresh_leave(struct engine *engine, page_no page, node_id to);
+
+/** The bytes of a page that migrates are here, of that version, and it is this node's now.
+ * @param copy  but for its diff */
+void refresh_own(struct engine *engine, node_id from,
+                 const struct wire_refreshed_copy *copy);
+
 /** The bytes of a stale copy are needed no more. */
 void refresh_discard(struct engine *engine, page_no page);
 

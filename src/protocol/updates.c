@@ -13,6 +13,7 @@
 #include "protocol/kept.h"
 #include "protocol/kept_bound.h"
 #include "protocol/migration.h"
+#include "protocol/mutex_pages.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
 #include "protocol/recall.h"
@@ -528,6 +529,8 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_recall:
     case MESSAGE_recalled:
         return recall_receive(engine, from, message);
+    case MESSAGE_mutex_pages:
+        return mutex_pages_receive(engine, from, message);
     case MESSAGE_copy:
     case MESSAGE_diffs_ask:
     case MESSAGE_diffs:
@@ -561,6 +564,7 @@ static void free_records(struct updates *updates)
     recent_free(updates);
     kept_free(updates);
     recall_free(updates);
+    mutex_pages_free(updates);
 }
 
 static void close_updates(struct engine *engine)
@@ -589,6 +593,7 @@ static void close_updates(struct engine *engine)
 static void closed(struct engine *engine, const struct extent *extent)
 {
     release_leave_out(engine, extent);
+    mutex_pages_forget(engine, extent);
 }
 
 static void forget(struct engine *engine, const struct extent *extent)
@@ -602,6 +607,23 @@ static void forget(struct engine *engine, const struct extent *extent)
     readers_forget(engine, extent);
     recent_forget(engine, extent);
     kept_forget(engine, extent);
+    mutex_pages_forget(engine, extent);
+}
+
+static void order(struct engine *engine, node_id to, uint64_t mutex)
+{
+    if (mutex != NO_MUTEX) {
+        mutex_pages_send(engine, to, mutex);
+    }
+    notices_send(engine, to, mutex);
+}
+
+static void held(struct engine *engine, uint64_t mutex, int is_held)
+{
+    scopes_held(engine, mutex, is_held);
+    if (is_held) {
+        mutex_pages_locked(engine, mutex);
+    }
 }
 
 // Nobody tells who comes, or who owns what a leaver had, of copies that can be old: M6, Z8, A6.
@@ -641,7 +663,7 @@ static int is_valid(const struct engine *engine)
            (updates->n_next == 0 || updates->n_flushes > 0) &&
            (engine->n_unfinished > 0 || updates->n_flushes == 0) &&
            readers_are_valid(engine) && recent_is_valid(engine) &&
-           kept_is_valid(engine);
+           kept_is_valid(engine) && mutex_pages_are_valid(engine);
 }
 
 const struct protocol_base updates_base = {
@@ -654,7 +676,8 @@ const struct protocol_base updates_base = {
         UINT64_C(1) << MESSAGE_refresh | UINT64_C(1) << MESSAGE_refreshed |
         UINT64_C(1) << MESSAGE_recall | UINT64_C(1) << MESSAGE_recalled |
         UINT64_C(1) << MESSAGE_copy | UINT64_C(1) << MESSAGE_diffs_ask |
-        UINT64_C(1) << MESSAGE_diffs | UINT64_C(1) << MESSAGE_home,
+        UINT64_C(1) << MESSAGE_diffs | UINT64_C(1) << MESSAGE_home |
+        UINT64_C(1) << MESSAGE_mutex_pages,
     .receive = receive,
     .release = release,
     .release_early = release_early,
@@ -663,9 +686,9 @@ const struct protocol_base updates_base = {
     .forget = forget,
     .frozen = frozen,
     .roster_changed = roster_changed,
-    .order = notices_send,
+    .order = order,
     .order_now = notices_hear,
-    .held = scopes_held,
+    .held = held,
     .is_quiet = is_quiet,
     .is_valid = is_valid,
 };

@@ -35,6 +35,7 @@ struct held_list {
 struct choices;
 struct flight;
 struct kept;
+struct mutex_pages;
 struct notices;
 struct pending_update;
 struct recalls;
@@ -75,11 +76,12 @@ struct updates {
     struct kept *kept;     ///< NULL: nobody keeps diffs: kept.h
     struct held_list held; ///< mutexes, by threads of this node
     struct scopes *scopes; ///< NULL: nobody needs them: scopes.c
-    struct readers *readers;       ///< NULL: all copies have been pushed to
-    struct recent *recent;         ///< NULL: no copies can be old
-    struct choices *choices;       ///< NULL: there have been none
-    struct recalls *recalls;       ///< NULL: there have been none
-    struct refresh_answer *answer; ///< to be filled; NULL: none yet
+    struct mutex_pages *mutex_pages; ///< NULL: there have been none
+    struct readers *readers;         ///< NULL: all copies have been pushed to
+    struct recent *recent;           ///< NULL: no copies can be old
+    struct choices *choices;         ///< NULL: there have been none
+    struct recalls *recalls;         ///< NULL: there have been none
+    struct refresh_answer *answer;   ///< to be filled; NULL: none yet
 };
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */

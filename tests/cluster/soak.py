@@ -97,7 +97,7 @@ def draw_conformance(dice, build):
                     draw_seed(dice), "40"]
     name = protocol
     for variant, odds in (("budget", 0.5), ("members", 0.4), ("early", 0.3),
-                          ("globals", 0.4), ("crossing", 0.3),
+                          ("globals", 0.4), ("crossing", 0.3), ("guarded", 0.3),
                           ("race", 0.2), ("audit", 0.2)):
         if dice.random() < odds and (variant != "race" or
                                      protocol == "eager-release"):

@@ -122,6 +122,21 @@ static void trace_refresh(const struct sim *sim, page_no page, node_id from,
     }
 }
 
+static void trace_mutex_pages(const struct sim *sim, page_no page, node_id from,
+                              node_id to, const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+    char what[64];
+
+    while (wire_has_more(&reader)) {
+        const struct wire_mutex_page got = wire_get_mutex_page(&reader);
+
+        snprintf(what, sizeof what, "with its mutex, version %u, epoch %u",
+                 got.version, got.epoch);
+        trace_range(sim, page, from, to, got.page, 1, what);
+    }
+}
+
 static void trace_notices(const struct sim *sim, page_no page, node_id from,
                           node_id to, const struct message *message)
 {
@@ -184,6 +199,9 @@ void page_trace(const struct sim *sim, page_no page, node_id from, node_id to,
     case MESSAGE_refresh:
     case MESSAGE_refreshed:
         trace_refresh(sim, page, from, to, message);
+        break;
+    case MESSAGE_mutex_pages:
+        trace_mutex_pages(sim, page, from, to, message);
         break;
     case MESSAGE_notices:
         trace_notices(sim, page, from, to, message);

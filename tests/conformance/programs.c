@@ -426,6 +426,13 @@ static int play_scopes(struct thread *thread)
     return 1;
 }
 
+static uint64_t pick_operation(struct thread *thread)
+{
+    const uint64_t picked = pick(thread, 12);
+
+    return thread->world->guards && picked >= 6 ? 0 : picked;
+}
+
 static void choose_racefree(struct thread *thread)
 {
     if (play_scopes(thread)) {
@@ -444,7 +451,7 @@ static void choose_racefree(struct thread *thread)
         return;
     }
     thread->ops_left--;
-    switch (pick(thread, 12)) {
+    switch (pick_operation(thread)) {
     case 0:
         take_lock(thread, (unsigned)pick(thread, N_LOCKS));
         break;

@@ -33,6 +33,9 @@
 //
 // PROTOCOL/strides, with all that follows: pages are asked for that are equally far apart.
 //
+// PROTOCOL/guarded, with all that follows: each lock has two pages, most of which nobody uses who
+// does not hold it, and locks are taken often.
+//
 // PROTOCOL/death: a node dies at the Nth message that comes to it, for each N from 1 to
 // the last, or for each STEPth (death.c).
 //
@@ -94,6 +97,7 @@ static long traced_page = -1; // TRACE_PAGE=n: the story of the block's page n
 static uint64_t seed;
 static const char *protocol_name;
 static int crosses;          // instructions need two pages
+static int guards;           // locks have pages of their own
 static int strides;          // threads seem to go through pages in strides
 static int has_budget;       // nodes have little memory, and swap files
 static int has_pending_play; // updates come before their pages
@@ -454,6 +458,21 @@ static void free_block(struct world *world)
     release_block(world, 0, world->counter_address);
 }
 
+// Two pages for each lock; of one in four others have a part.
+static void guard_pages(struct world *world)
+{
+    for (unsigned page = 0; page < 2 * N_LOCKS; page++) {
+        const unsigned n =
+            sim_random(world->sim, 4) == 0 ? CELLS_OF_PAGE / 2 : CELLS_OF_PAGE;
+
+        for (unsigned i = 0; i < n; i++) {
+            world->owner[page * CELLS_OF_PAGE + i] = -2;
+            world->lock_of[page * CELLS_OF_PAGE + i] =
+                (uint8_t)(page % N_LOCKS);
+        }
+    }
+}
+
 static void deal_locks(struct world *world)
 {
     memset(world->owner, -1, sizeof world->owner);
@@ -462,6 +481,9 @@ static void deal_locks(struct world *world)
 
         world->owner[cell] = -2;
         world->lock_of[cell] = (uint8_t)(i % N_LOCKS);
+    }
+    if (world->guards) {
+        guard_pages(world);
     }
     for (unsigned i = 0; i < N_LOCKS; i++) {
         world->locks[i].holder = -1;
@@ -712,6 +734,7 @@ static uint64_t run(tm_protocol protocol)
     world->crosses = crosses;
     world->shares_worker = has_budget && seed / 2 % 2;
     world->strides = strides;
+    world->guards = guards;
     world->tells = protocol != TM_SEQUENTIAL && sim_random(world->sim, 3) > 0;
     world->manager = (node_id)sim_random(
         world->sim, has_changes ? 1 + seed % 4 : world->n_nodes);
@@ -759,6 +782,7 @@ int main(int argc, char **argv)
     length = strcspn(protocol_name, "/");
     has_budget = strstr(protocol_name + length, "/budget") != NULL;
     crosses = strstr(protocol_name + length, "/crossing") != NULL;
+    guards = strstr(protocol_name + length, "/guarded") != NULL;
     strides = strstr(protocol_name + length, "/strides") != NULL;
     is_early = strstr(protocol_name + length, "/early") != NULL;
     has_pending_play = strstr(protocol_name + length, "/pending") != NULL;
@@ -783,7 +807,8 @@ int main(int argc, char **argv)
         fprintf(
             stderr,
             "protocol_test PROTOCOL[/budget|/death][/race][/members][/early]"
-            "[/globals][/audit][/sharing][/grain][/crossing][/strides][/wide][/"
+            "[/globals][/audit][/sharing][/grain][/crossing][/strides][/"
+            "guarded][/wide][/"
             "stall] "
             "[SEED [N "
             "[STEP]]]: no "

@@ -24,6 +24,7 @@
 #define N_PAGES 24
 #define CELL 16u
 #define N_CELLS (N_PAGES * TM_PAGE_SIZE / CELL)
+#define CELLS_OF_PAGE (TM_PAGE_SIZE / CELL)
 #define N_GLOBALS (SPACE_BLOCK + N_PAGES) // of two directory nodes
 #define N_LOCKS 4
 #define N_PARCELS 60
@@ -148,6 +149,7 @@ struct world {
     int crosses; // instructions need two pages
     int shares_worker; // threads of a node run one at a time, also while one waits for the
                        // pager; else each as if it had a worker of its own
+    int guards;         // locks have pages of their own
     int strides;        // threads seem to go through pages in strides
     unsigned n_steps;   // that main() has waited for
     int has_changes;    // nodes come and go: changes.c

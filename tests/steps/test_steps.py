@@ -23,7 +23,8 @@ import test_members  # noqa: E402
 VARIANTS = (("", 60), ("/budget", 40), ("/early", 30), ("/globals", 20),
             ("/members", 40), ("/budget/members", 40), ("/crossing", 20),
             ("/members/globals", 10))
-MORE = {"eager-release": (("/budget/pending", 20),)}
+MORE = {"eager-release": (("/budget/pending", 20),),
+        "adaptive": (("/guarded", 20),)}
 ROW = re.compile(r"^step (\S+) (\S+) (\S+) (\d+)( seldom)?$", re.M)
 RESULT = re.compile(r"steps: (\d+) steps, (\d+) wrong")
 # Programs, with what they are run with.

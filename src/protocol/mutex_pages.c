@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Pages that migrate go round with a mutex, mostly: its next holder misses them, one after the
+// other, and asks for each. So those that it has missed again and again go along with the token, in
+// the same frame, and with their ownership: neither a request nor an answer is left. (The lazy hybrid
+// protocol of [Dwarkadas93] sends what has changed along with a lock, to who has a copy; [Seidel97]
+// sends what was written under it to who will probably lock it next. Here who that is is known, and it
+// need have no copy.)
+//
+// A page is guarded by one mutex, or by none:
+//
+//   none    -> guarded   a thread misses it while its node holds the mutex
+//   guarded -> sure      the same again: ENOUGH times
+//   sure    -> guarded   a thread misses it while its node does not hold the mutex
+//   sure    -> none      it has come along, the mutex was locked, and nobody has written the page
+//
+// Each node finds out by itself, and who is sent a page along with a token takes the sender's word.
+// Pages follow a token also through a node that does not lock the mutex, its manager perhaps.
+//
+// What is sent is all of the page that is not zero: what the receiver still has of it is not known.
+// A request of the receiver may be out. Then the page is its own, and stays `fetching` until the
+// request is answered or comes back, as I1 of fetch.c has it of grants.
+//
+// Q1 A page goes along only as it would to who asks for it (A8, A10), and only if no node is noted to
+//    have a copy: the receiver's may be one that has stayed, which is clean (A9).
+// Q2 It goes in front of the token. So whoever is ordered behind the holder has it.
+// Q3 It names its block by the serial number: a page of a freed block is nobody's.
+// Q4 What does not stay where it was is discarded at once: the next message may bring it back.
+#include "protocol/mutex_pages.h"
+
+#include <string.h>
+
+#include "base/ensure.h"
+#include "base/map.h"
+#include "mem/diff.h"
+#include "pages/places.h"
+#include "protocol/choices.h"
+#include "protocol/copies.h"
+#include "protocol/hand_on.h"
+#include "protocol/migration.h"
+#include "protocol/recent.h"
+#include "protocol/refresh.h"
+
+#include <stdlib.h>
+
+// Pages of a mutex: more are missed.
+#define GUARDED_MAX 4u
+
+// So often a page has been missed under its mutex, to be sure.
+#define ENOUGH 2u
+#define SEEN_MAX 4u
+
+#define BODY_MAX                                                               \
+    (GUARDED_MAX * (WIRE_SIZE_mutex_page + DIFF_MAX + RECENT_LINES_MAX))
+
+struct guarded {
+    page_no page;
+    uint32_t version; ///< with which it came
+    uint8_t n_seen;
+};
+
+struct guard {
+    struct guard *next;
+    uint64_t mutex;
+    struct guarded pages[GUARDED_MAX];
+    uint8_t n;
+    uint8_t was_locked; ///< here, since the token came
+};
+
+struct mutex_pages {
+    struct map by_mutex; ///< struct guard
+    struct map by_page;  ///< the same: of the page's mutex
+    struct guard *first;
+    uint8_t body[BODY_MAX]; ///< of a message
+};
+
+// ---- which pages are a mutex's
+
+static struct guard *guard_of_page(const struct engine *engine, page_no page)
+{
+    const struct mutex_pages *all = engine->updates->mutex_pages;
+
+    return all == NULL ? NULL : map_find(&all->by_page, page);
+}
+
+static struct guard *find_guard(const struct engine *engine, uint64_t mutex)
+{
+    const struct mutex_pages *all = engine->updates->mutex_pages;
+
+    return all == NULL ? NULL : map_find(&all->by_mutex, mutex);
+}
+
+static struct guard *guard_of(struct engine *engine, uint64_t mutex)
+{
+    struct guard *guard = find_guard(engine, mutex);
+    struct mutex_pages *all = engine->updates->mutex_pages;
+
+    if (guard != NULL) {
+        return guard;
+    }
+    if (all == NULL) {
+        all = calloc(1, sizeof *all);
+        ensure_memory(all != NULL);
+        engine->updates->mutex_pages = all;
+    }
+    guard = calloc(1, sizeof *guard);
+    ensure_memory(guard != NULL);
+    guard->mutex = mutex;
+    guard->next = all->first;
+    all->first = guard;
+    map_add(&all->by_mutex, mutex, guard);
+    return guard;
+}
+
+static struct guarded *find_guarded(struct guard *guard, page_no page)
+{
+    unsigned i = 0;
+
+    while (guard->pages[i].page != page) {
+        i++;
+    }
+    return &guard->pages[i];
+}
+
+static void take_out(struct mutex_pages *all, struct guard *guard,
+                     struct guarded *item)
+{
+    (void)map_take(&all->by_page, item->page);
+    *item = guard->pages[--guard->n];
+}
+
+// @return NULL it has as many as it may
+static struct guarded *put_in(struct engine *engine, uint64_t mutex,
+                              page_no page)
+{
+    struct guard *guard = guard_of(engine, mutex);
+    struct guarded *item = &guard->pages[guard->n];
+
+    if (guard->n == GUARDED_MAX) {
+        return NULL;
+    }
+    guard->n++;
+    *item = (struct guarded){.page = page};
+    map_add(&engine->updates->mutex_pages->by_page, page, guard);
+    return item;
+}
+
+static int is_held(const struct engine *engine, uint64_t mutex)
+{
+    const struct held_list *held = &engine->updates->held;
+    size_t i = 0;
+
+    while (i < held->n && held->at[i] != mutex) {
+        i++;
+    }
+    return i < held->n;
+}
+
+static void note_version(const struct engine *engine, struct guarded *item)
+{
+    if (item != NULL) {
+        item->version = page_of(engine, item->page)->version;
+    }
+}
+
+static void note_missed_again(struct engine *engine, struct guard *guard,
+                              struct guarded *item)
+{
+    note_version(engine, item);
+    if (is_held(engine, guard->mutex)) {
+        item->n_seen += item->n_seen < SEEN_MAX;
+    } else if (--item->n_seen == 0) {
+        take_out(engine->updates->mutex_pages, guard, item);
+    }
+}
+
+// Of several that are held it may be any: if it was not the last, that is seen in time.
+void mutex_pages_missed(struct engine *engine, page_no page)
+{
+    const struct held_list *held = &engine->updates->held;
+    struct guard *guard = guard_of_page(engine, page);
+    struct guarded *item;
+
+    if (guard != NULL) {
+        note_missed_again(engine, guard, find_guarded(guard, page));
+        return;
+    }
+    item = held->n == 0 ? NULL : put_in(engine, held->at[held->n - 1], page);
+    if (item != NULL) {
+        item->n_seen = 1;
+        note_version(engine, item);
+    }
+}
+
+void mutex_pages_locked(struct engine *engine, uint64_t mutex)
+{
+    struct guard *guard = find_guard(engine, mutex);
+
+    if (guard != NULL) {
+        guard->was_locked = 1;
+    }
+}
+
+// ---- the token leaves
+
+// Q1. What waits for its thread, or for the disk, is asked for.
+static int may_go(const struct engine *engine, page_no page_number)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    return page->is_owner && migration_is_on(engine, page_number) &&
+           !page->pinned && page->deferred == NULL &&
+           !paging_is_away(engine, page_number) &&
+           hand_on_is_free(engine, page_number, NODE_NONE);
+}
+
+static void put_page(struct engine *engine, page_no page_number,
+                     struct wire_writer *writer)
+{
+    const struct page *page = page_of(engine, page_number);
+    _Alignas(64) uint8_t zeros[TM_PAGE_SIZE] = {0};
+    uint8_t diff[DIFF_MAX];
+    uint8_t lines[RECENT_LINES_MAX];
+
+    wire_put_mutex_page(
+        writer, &(struct wire_mutex_page){
+                    .page = page_number,
+                    .serial = extent_find(engine, page_number)->serial,
+                    .version = page->version,
+                    .epoch = page->epoch + 1,
+                    .diff = {diff, (uint16_t)diff_encode(
+                                       space_bytes(engine->space, page_number),
+                                       zeros, diff)},
+                    .lines = {lines, (uint16_t)recent_lines(engine, page_number,
+                                                            lines)},
+                });
+}
+
+static void go(struct engine *engine, page_no page_number, node_id to,
+               struct wire_writer *writer)
+{
+    choices_of(engine, page_number)->n_migrated++;
+    put_page(engine, page_number, writer);
+    refresh_leave(engine, page_number, to);
+    steps_made(engine, page_number,
+               (struct step_cause){.event = STEP_GOES_ALONG, .who = to});
+}
+
+// @return 0 nobody has written it, though the mutex was locked here
+static int is_of_use(struct engine *engine, const struct guard *guard,
+                     const struct guarded *item)
+{
+    hand_on_seal(engine, item->page); // A10
+    return !guard->was_locked ||
+           page_of(engine, item->page)->version != item->version;
+}
+
+static void put_pages(struct engine *engine, struct guard *guard, node_id to,
+                      struct wire_writer *writer)
+{
+    for (unsigned i = guard->n; i-- > 0;) {
+        struct guarded *item = &guard->pages[i];
+
+        if (item->n_seen < ENOUGH || !may_go(engine, item->page)) {
+            continue;
+        }
+        if (is_of_use(engine, guard, item)) {
+            go(engine, item->page, to, writer);
+        } else {
+            steps_made(engine, item->page,
+                       (struct step_cause){.event = STEP_GOES_ALONG});
+            take_out(engine->updates->mutex_pages, guard, item);
+        }
+    }
+}
+
+void mutex_pages_send(struct engine *engine, node_id to, uint64_t mutex)
+{
+    struct mutex_pages *all = engine->updates->mutex_pages;
+    struct guard *guard = find_guard(engine, mutex);
+    struct message message = {.type = MESSAGE_mutex_pages};
+    struct wire_writer writer;
+
+    if (guard == NULL) {
+        return;
+    }
+    writer = (struct wire_writer){all->body, all->body + BODY_MAX, 0};
+    put_pages(engine, guard, to, &writer);
+    engine_discard_now(engine); // Q4
+    guard->was_locked = 0;
+    message.goes_along = 1; // Q2
+    message.u.mutex_pages.mutex = mutex;
+    message.body = all->body;
+    message.body_size = (uint32_t)(writer.at - all->body);
+    if (message.body_size > 0) {
+        port_send(engine->port, to, &message);
+    }
+}
+
+// ---- it comes
+
+// Q3
+static int is_of_its_block(const struct engine *engine,
+                           const struct wire_mutex_page *got)
+{
+    const struct extent *extent = extent_has(engine, got->page, 1)
+                                      ? extent_find(engine, got->page)
+                                      : NULL;
+
+    return extent != NULL && extent->serial == got->serial &&
+           !extent->is_closed;
+}
+
+// A copy that has stayed is given up.
+static void make_room(struct engine *engine, page_no page)
+{
+    struct page_list copies = {&page, 1, 1};
+
+    copies_make_stale(engine, &copies);
+}
+
+static tm_status fill(struct engine *engine, const struct wire_mutex_page *got)
+{
+    _Alignas(64) uint8_t bytes[TM_PAGE_SIZE] = {0};
+
+    if (got->diff.size > 0 &&
+        diff_apply(got->diff.at, got->diff.size, bytes, NULL) != TM_OK) {
+        return TM_EWIRE;
+    }
+    make_room(engine, got->page);
+    space_fill(engine->space, got->page, 1, bytes);
+    engine->stats.pages_fetched++;
+    place_note(engine, got->page, PLACE_FETCH);
+    return TM_OK;
+}
+
+// (A fetch that is out stays so: I1 of fetch.c.)
+static void own(struct engine *engine, node_id from,
+                const struct wire_refreshed_copy *copy)
+{
+    struct page *page = page_of(engine, copy->page);
+
+    page->base = copy->version;
+    page->subscribed = 0;
+    refresh_own(engine, from, copy);
+    page_use_of(page)->has_written = 1; // by who has sent it
+    page->queues = 0;
+    engine_wake(page);
+    page_run_deferred(engine, copy->page);
+}
+
+static void note_came_along(struct engine *engine, page_no page, uint64_t mutex)
+{
+    struct guard *guard = guard_of_page(engine, page);
+    struct guarded *item = guard == NULL ? NULL : find_guarded(guard, page);
+
+    if (guard != NULL && guard->mutex != mutex) {
+        take_out(engine->updates->mutex_pages, guard, item);
+        item = NULL;
+    }
+    item = item == NULL ? put_in(engine, mutex, page) : item;
+    if (item != NULL) {
+        item->n_seen = SEEN_MAX;
+        note_version(engine, item);
+        guard_of(engine, mutex)->was_locked = 0;
+    }
+}
+
+static tm_status take(struct engine *engine, node_id from, uint64_t mutex,
+                      const struct wire_mutex_page *got)
+{
+    const struct wire_refreshed_copy copy = {
+        .page = got->page,
+        .version = got->version,
+        .epoch = got->epoch,
+        .flags = PAGE_WITH_OWNERSHIP,
+        .lines = got->lines,
+    };
+    const struct step_cause before = steps_begin_refreshed(engine, from, &copy);
+    tm_status status = TM_EWIRE;
+
+    if (!page_of(engine, got->page)->is_owner &&
+        protocol_of(engine, got->page)->refetch != NULL) {
+        status = fill(engine, got);
+    }
+    if (status == TM_OK) {
+        own(engine, from, &copy);
+        note_came_along(engine, got->page, mutex);
+    }
+    steps_end(engine, before, status);
+    return status;
+}
+
+tm_status mutex_pages_receive(struct engine *engine, node_id from,
+                              const struct message *message)
+{
+    struct wire_reader reader = wire_read_body(message);
+
+    while (wire_has_more(&reader)) {
+        const struct wire_mutex_page got = wire_get_mutex_page(&reader);
+
+        if (!reader.failed && is_of_its_block(engine, &got) &&
+            take(engine, from, message->u.mutex_pages.mutex, &got) != TM_OK) {
+            engine_refuse_part(engine, got.page, "what goes with a mutex");
+        }
+    }
+    return TM_OK;
+}
+
+// ---- forgetting
+
+void mutex_pages_forget(struct engine *engine, const struct extent *extent)
+{
+    struct mutex_pages *all = engine->updates->mutex_pages;
+
+    for (struct guard *at = all == NULL ? NULL : all->first; at != NULL;
+         at = at->next) {
+        for (unsigned i = at->n; i-- > 0;) {
+            if (at->pages[i].page - extent->page < extent->n_pages) {
+                take_out(all, at, &at->pages[i]);
+            }
+        }
+    }
+}
+
+void mutex_pages_free(struct updates *updates)
+{
+    struct mutex_pages *all = updates->mutex_pages;
+
+    if (all == NULL) {
+        return;
+    }
+    while (all->first != NULL) {
+        struct guard *guard = all->first;
+
+        all->first = guard->next;
+        free(guard);
+    }
+    map_release(&all->by_mutex);
+    map_release(&all->by_page);
+    free(all);
+    updates->mutex_pages = NULL;
+}
+
+int mutex_pages_are_valid(const struct engine *engine)
+{
+    const struct mutex_pages *all = engine->updates->mutex_pages;
+    size_t n = 0;
+
+    for (const struct guard *at = all == NULL ? NULL : all->first; at != NULL;
+         at = at->next) {
+        for (unsigned i = 0; i < at->n; i++) {
+            if (map_find(&all->by_page, at->pages[i].page) != at) {
+                return 0;
+            }
+        }
+        n += at->n;
+    }
+    return all == NULL || n == all->by_page.n;
+}
