@@ -70,6 +70,19 @@ int hand_on_is_free(const struct engine *engine, page_no page_number,
            !readers_have_others(engine, page_number, node);
 }
 
+// Of this node, too: only what is clean goes with the acknowledgement of a diff.
+static void call_back(struct engine *engine, page_no page_number,
+                      node_id requester)
+{
+    const struct page *page = page_of(engine, page_number);
+
+    readers_call_back(engine, page_number, requester, RECALL_WRITES);
+    if (page->state == PAGE_DIRTY && copyset_is_empty(page) &&
+        !engine->is_frozen) {
+        hand_on_seal(engine, page_number);
+    }
+}
+
 int hand_on(struct engine *engine, page_no page_number,
             const struct fetch_request *request)
 {
@@ -80,8 +93,7 @@ int hand_on(struct engine *engine, page_no page_number,
         return 0;
     }
     if (!hand_on_is_free(engine, page_number, request->requester)) {
-        readers_call_back(engine, page_number, request->requester,
-                          RECALL_WRITES);
+        call_back(engine, page_number, request->requester);
         return 0;
     }
     hand_on_seal(engine, page_number);

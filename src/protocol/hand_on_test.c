@@ -209,6 +209,23 @@ static void other_copies_are_called_and_the_last_one_gets_the_page(void **state)
     assert_int_equal(page()->hint, 0 + 1);
 }
 
+// What the owner has a twin of, and has perhaps not written, would not go with the diff.
+static void its_owner_gives_up_to_write_as_others_do(void **state)
+{
+    (void)state;
+    own();
+    visit(0);
+    visit(2);
+    write_page(PAGE);
+    release();
+    write_page(PAGE);
+    get_refresh(0, 0);
+    assert_int_equal(page()->state, PAGE_CLEAN);
+    get_pages(2, MESSAGE_recalled);
+    get_update(0, 0);
+    assert_false(page()->is_owner);
+}
+
 // A3: it may have given up its copy meanwhile.
 static void who_is_called_does_not_get_the_page_by_its_diff(void **state)
 {
@@ -506,6 +523,7 @@ int main(void)
         TEST(who_writes_again_is_no_such_thing),
         TEST(what_two_nodes_write_in_turn_is_no_such_thing),
         TEST(other_copies_are_called_and_the_last_one_gets_the_page),
+        TEST(its_owner_gives_up_to_write_as_others_do),
         TEST(who_is_called_does_not_get_the_page_by_its_diff),
         TEST(a_call_goes_before_the_next_copy),
         TEST(while_others_may_write_the_page_stays),
