@@ -42,6 +42,7 @@
 #include "protocol/copies.h"
 #include "protocol/hand_on.h"
 #include "protocol/migration.h"
+#include "protocol/mutex_pages.h"
 #include "protocol/notices.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/pushes.h"
@@ -269,6 +270,8 @@ static const struct update_rules rules = {
     .applied = copies_applied,
     .wrote = wrote,
     .noticed = copies_make_stale, // A4
+    .token_goes = mutex_pages_send,
+    .came_along = mutex_pages_receive,
 };
 
 const struct protocol protocol_adaptive = {

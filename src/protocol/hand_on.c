@@ -26,8 +26,8 @@
 #include "mem/diff.h"
 #include "protocol/choices.h"
 #include "protocol/copies.h"
+#include "protocol/guards.h"
 #include "protocol/migration.h"
-#include "protocol/mutex_pages.h"
 #include "protocol/readers.h"
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
@@ -136,7 +136,7 @@ void hand_on_arrived(struct engine *engine, page_no page_number)
         return;
     }
     if (page->waiters != NULL) {
-        mutex_pages_missed(engine, page_number);
+        guards_missed(engine, page_number);
     }
     migration_begins(engine, page_number);
     page_use_of(page)->has_written = 0;

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Pages that migrate go round with a mutex, mostly: its next holder misses them, one after the
-// other, and asks for each. So those that it has missed again and again go along with the token, in
+// other, and asks for each. So those that a mutex guards (guards.c) go along with its token, in
 // the same frame, and with their ownership: neither a request nor an answer is left. (The lazy hybrid
 // protocol of [Dwarkadas93] sends what has changed along with a lock, to who has a copy; [Seidel97]
 // sends what was written under it to who will probably lock it next. Here who that is is known, and it
 // need have no copy.)
 //
-// A page is guarded by one mutex, or by none:
-//
-//   none    -> guarded   a thread misses it while its node holds the mutex
-//   guarded -> sure      the same again: ENOUGH times
-//   sure    -> guarded   a thread misses it while its node does not hold the mutex
-//   sure    -> none      it has come along, the mutex was locked, and nobody has written the page
-//
-// Each node finds out by itself, and who is sent a page along with a token takes the sender's word.
 // Pages follow a token also through a node that does not lock the mutex, its manager perhaps.
 //
 // What is sent is all of the page that is not zero: what the receiver still has of it is not known.
@@ -28,178 +20,21 @@
 // Q4 What does not stay where it was is discarded at once: the next message may bring it back.
 #include "protocol/mutex_pages.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/ensure.h"
-#include "base/map.h"
 #include "mem/diff.h"
 #include "pages/places.h"
 #include "protocol/choices.h"
 #include "protocol/copies.h"
+#include "protocol/guards.h"
 #include "protocol/hand_on.h"
 #include "protocol/migration.h"
 #include "protocol/recent.h"
 #include "protocol/refresh.h"
 
-#include <stdlib.h>
-
-// Pages of a mutex: more are missed.
-#define GUARDED_MAX 4u
-
-// So often a page has been missed under its mutex, to be sure.
-#define ENOUGH 2u
-#define SEEN_MAX 4u
-
 #define BODY_MAX                                                               \
     (GUARDED_MAX * (WIRE_SIZE_mutex_page + DIFF_MAX + RECENT_LINES_MAX))
-
-struct guarded {
-    page_no page;
-    uint32_t version; ///< with which it came
-    uint8_t n_seen;
-};
-
-struct guard {
-    struct guard *next;
-    uint64_t mutex;
-    struct guarded pages[GUARDED_MAX];
-    uint8_t n;
-    uint8_t was_locked; ///< here, since the token came
-};
-
-struct mutex_pages {
-    struct map by_mutex; ///< struct guard
-    struct map by_page;  ///< the same: of the page's mutex
-    struct guard *first;
-    uint8_t body[BODY_MAX]; ///< of a message
-};
-
-// ---- which pages are a mutex's
-
-static struct guard *guard_of_page(const struct engine *engine, page_no page)
-{
-    const struct mutex_pages *all = engine->updates->mutex_pages;
-
-    return all == NULL ? NULL : map_find(&all->by_page, page);
-}
-
-static struct guard *find_guard(const struct engine *engine, uint64_t mutex)
-{
-    const struct mutex_pages *all = engine->updates->mutex_pages;
-
-    return all == NULL ? NULL : map_find(&all->by_mutex, mutex);
-}
-
-static struct guard *guard_of(struct engine *engine, uint64_t mutex)
-{
-    struct guard *guard = find_guard(engine, mutex);
-    struct mutex_pages *all = engine->updates->mutex_pages;
-
-    if (guard != NULL) {
-        return guard;
-    }
-    if (all == NULL) {
-        all = calloc(1, sizeof *all);
-        ensure_memory(all != NULL);
-        engine->updates->mutex_pages = all;
-    }
-    guard = calloc(1, sizeof *guard);
-    ensure_memory(guard != NULL);
-    guard->mutex = mutex;
-    guard->next = all->first;
-    all->first = guard;
-    map_add(&all->by_mutex, mutex, guard);
-    return guard;
-}
-
-static struct guarded *find_guarded(struct guard *guard, page_no page)
-{
-    unsigned i = 0;
-
-    while (guard->pages[i].page != page) {
-        i++;
-    }
-    return &guard->pages[i];
-}
-
-static void take_out(struct mutex_pages *all, struct guard *guard,
-                     struct guarded *item)
-{
-    (void)map_take(&all->by_page, item->page);
-    *item = guard->pages[--guard->n];
-}
-
-// @return NULL it has as many as it may
-static struct guarded *put_in(struct engine *engine, uint64_t mutex,
-                              page_no page)
-{
-    struct guard *guard = guard_of(engine, mutex);
-    struct guarded *item = &guard->pages[guard->n];
-
-    if (guard->n == GUARDED_MAX) {
-        return NULL;
-    }
-    guard->n++;
-    *item = (struct guarded){.page = page};
-    map_add(&engine->updates->mutex_pages->by_page, page, guard);
-    return item;
-}
-
-static int is_held(const struct engine *engine, uint64_t mutex)
-{
-    const struct held_list *held = &engine->updates->held;
-    size_t i = 0;
-
-    while (i < held->n && held->at[i] != mutex) {
-        i++;
-    }
-    return i < held->n;
-}
-
-static void note_version(const struct engine *engine, struct guarded *item)
-{
-    if (item != NULL) {
-        item->version = page_of(engine, item->page)->version;
-    }
-}
-
-static void note_missed_again(struct engine *engine, struct guard *guard,
-                              struct guarded *item)
-{
-    note_version(engine, item);
-    if (is_held(engine, guard->mutex)) {
-        item->n_seen += item->n_seen < SEEN_MAX;
-    } else if (--item->n_seen == 0) {
-        take_out(engine->updates->mutex_pages, guard, item);
-    }
-}
-
-// Of several that are held it may be any: if it was not the last, that is seen in time.
-void mutex_pages_missed(struct engine *engine, page_no page)
-{
-    const struct held_list *held = &engine->updates->held;
-    struct guard *guard = guard_of_page(engine, page);
-    struct guarded *item;
-
-    if (guard != NULL) {
-        note_missed_again(engine, guard, find_guarded(guard, page));
-        return;
-    }
-    item = held->n == 0 ? NULL : put_in(engine, held->at[held->n - 1], page);
-    if (item != NULL) {
-        item->n_seen = 1;
-        note_version(engine, item);
-    }
-}
-
-void mutex_pages_locked(struct engine *engine, uint64_t mutex)
-{
-    struct guard *guard = find_guard(engine, mutex);
-
-    if (guard != NULL) {
-        guard->was_locked = 1;
-    }
-}
 
 // ---- the token leaves
 
@@ -261,7 +96,7 @@ static void put_pages(struct engine *engine, struct guard *guard, node_id to,
     for (unsigned i = guard->n; i-- > 0;) {
         struct guarded *item = &guard->pages[i];
 
-        if (item->n_seen < ENOUGH || !may_go(engine, item->page)) {
+        if (item->n_seen < GUARDED_SURE || !may_go(engine, item->page)) {
             continue;
         }
         if (is_of_use(engine, guard, item)) {
@@ -269,31 +104,36 @@ static void put_pages(struct engine *engine, struct guard *guard, node_id to,
         } else {
             steps_made(engine, item->page,
                        (struct step_cause){.event = STEP_GOES_ALONG});
-            take_out(engine->updates->mutex_pages, guard, item);
+            guards_take_out(engine, guard, item);
         }
     }
 }
 
-void mutex_pages_send(struct engine *engine, node_id to, uint64_t mutex)
+static void send(struct engine *engine, struct guard *guard, node_id to)
 {
-    struct mutex_pages *all = engine->updates->mutex_pages;
-    struct guard *guard = find_guard(engine, mutex);
-    struct message message = {.type = MESSAGE_mutex_pages};
-    struct wire_writer writer;
+    uint8_t *body = malloc(BODY_MAX); // a thread's stack may be small
+    struct wire_writer writer = {body, body + BODY_MAX, 0};
+    struct message message = {.type = MESSAGE_mutex_pages, .body = body};
 
-    if (guard == NULL) {
-        return;
-    }
-    writer = (struct wire_writer){all->body, all->body + BODY_MAX, 0};
+    ensure_memory(body != NULL);
     put_pages(engine, guard, to, &writer);
     engine_discard_now(engine); // Q4
-    guard->was_locked = 0;
-    message.goes_along = 1; // Q2
-    message.u.mutex_pages.mutex = mutex;
-    message.body = all->body;
-    message.body_size = (uint32_t)(writer.at - all->body);
+    message.goes_along = 1;     // Q2
+    message.u.mutex_pages.mutex = guard->mutex;
+    message.body_size = (uint32_t)(writer.at - body);
     if (message.body_size > 0) {
         port_send(engine->port, to, &message);
+    }
+    free(body);
+}
+
+void mutex_pages_send(struct engine *engine, node_id to, uint64_t mutex)
+{
+    struct guard *guard = guards_find(engine, mutex);
+
+    if (guard != NULL) {
+        send(engine, guard, to);
+        guard->was_locked = 0;
     }
 }
 
@@ -349,23 +189,6 @@ static void own(struct engine *engine, node_id from,
     page_run_deferred(engine, copy->page);
 }
 
-static void note_came_along(struct engine *engine, page_no page, uint64_t mutex)
-{
-    struct guard *guard = guard_of_page(engine, page);
-    struct guarded *item = guard == NULL ? NULL : find_guarded(guard, page);
-
-    if (guard != NULL && guard->mutex != mutex) {
-        take_out(engine->updates->mutex_pages, guard, item);
-        item = NULL;
-    }
-    item = item == NULL ? put_in(engine, mutex, page) : item;
-    if (item != NULL) {
-        item->n_seen = SEEN_MAX;
-        note_version(engine, item);
-        guard_of(engine, mutex)->was_locked = 0;
-    }
-}
-
 static tm_status take(struct engine *engine, node_id from, uint64_t mutex,
                       const struct wire_mutex_page *got)
 {
@@ -385,7 +208,7 @@ static tm_status take(struct engine *engine, node_id from, uint64_t mutex,
     }
     if (status == TM_OK) {
         own(engine, from, &copy);
-        note_came_along(engine, got->page, mutex);
+        guards_came_along(engine, got->page, mutex);
     }
     steps_end(engine, before, status);
     return status;
@@ -405,56 +228,4 @@ tm_status mutex_pages_receive(struct engine *engine, node_id from,
         }
     }
     return TM_OK;
-}
-
-// ---- forgetting
-
-void mutex_pages_forget(struct engine *engine, const struct extent *extent)
-{
-    struct mutex_pages *all = engine->updates->mutex_pages;
-
-    for (struct guard *at = all == NULL ? NULL : all->first; at != NULL;
-         at = at->next) {
-        for (unsigned i = at->n; i-- > 0;) {
-            if (at->pages[i].page - extent->page < extent->n_pages) {
-                take_out(all, at, &at->pages[i]);
-            }
-        }
-    }
-}
-
-void mutex_pages_free(struct updates *updates)
-{
-    struct mutex_pages *all = updates->mutex_pages;
-
-    if (all == NULL) {
-        return;
-    }
-    while (all->first != NULL) {
-        struct guard *guard = all->first;
-
-        all->first = guard->next;
-        free(guard);
-    }
-    map_release(&all->by_mutex);
-    map_release(&all->by_page);
-    free(all);
-    updates->mutex_pages = NULL;
-}
-
-int mutex_pages_are_valid(const struct engine *engine)
-{
-    const struct mutex_pages *all = engine->updates->mutex_pages;
-    size_t n = 0;
-
-    for (const struct guard *at = all == NULL ? NULL : all->first; at != NULL;
-         at = at->next) {
-        for (unsigned i = 0; i < at->n; i++) {
-            if (map_find(&all->by_page, at->pages[i].page) != at) {
-                return 0;
-            }
-        }
-        n += at->n;
-    }
-    return all == NULL || n == all->by_page.n;
 }

@@ -10,10 +10,10 @@
 #include "protocol/choices.h"
 #include "protocol/copies.h"
 #include "protocol/gather.h"
+#include "protocol/guards.h"
 #include "protocol/kept.h"
 #include "protocol/kept_bound.h"
 #include "protocol/migration.h"
-#include "protocol/mutex_pages.h"
 #include "protocol/notices.h"
 #include "protocol/readers.h"
 #include "protocol/recall.h"
@@ -511,6 +511,29 @@ static tm_status receive_ack(struct engine *engine, node_id from,
 
 // ---- the base
 
+// Of the protocol that sends pages along with mutexes. NULL: none does.
+static const struct update_rules *rules_of_mutexes(const struct engine *engine)
+{
+    const struct protocols *protocols = engine->protocols;
+
+    for (unsigned i = 0; i < protocols->n; i++) {
+        const struct update_rules *rules = protocols->rows[i]->updates;
+
+        if (rules != NULL && rules->token_goes != NULL) {
+            return rules;
+        }
+    }
+    return NULL;
+}
+
+static tm_status receive_mutex_pages(struct engine *engine, node_id from,
+                                     const struct message *message)
+{
+    const struct update_rules *rules = rules_of_mutexes(engine);
+
+    return rules == NULL ? TM_EWIRE : rules->came_along(engine, from, message);
+}
+
 static tm_status dispatch(struct engine *engine, node_id from,
                           const struct message *message)
 {
@@ -530,7 +553,7 @@ static tm_status dispatch(struct engine *engine, node_id from,
     case MESSAGE_recalled:
         return recall_receive(engine, from, message);
     case MESSAGE_mutex_pages:
-        return mutex_pages_receive(engine, from, message);
+        return receive_mutex_pages(engine, from, message);
     case MESSAGE_copy:
     case MESSAGE_diffs_ask:
     case MESSAGE_diffs:
@@ -564,7 +587,7 @@ static void free_records(struct updates *updates)
     recent_free(updates);
     kept_free(updates);
     recall_free(updates);
-    mutex_pages_free(updates);
+    guards_free(updates);
 }
 
 static void close_updates(struct engine *engine)
@@ -593,7 +616,7 @@ static void close_updates(struct engine *engine)
 static void closed(struct engine *engine, const struct extent *extent)
 {
     release_leave_out(engine, extent);
-    mutex_pages_forget(engine, extent);
+    guards_forget(engine, extent);
 }
 
 static void forget(struct engine *engine, const struct extent *extent)
@@ -607,13 +630,13 @@ static void forget(struct engine *engine, const struct extent *extent)
     readers_forget(engine, extent);
     recent_forget(engine, extent);
     kept_forget(engine, extent);
-    mutex_pages_forget(engine, extent);
+    guards_forget(engine, extent);
 }
 
 static void order(struct engine *engine, node_id to, uint64_t mutex)
 {
-    if (mutex != NO_MUTEX) {
-        mutex_pages_send(engine, to, mutex);
+    if (mutex != NO_MUTEX && engine->updates->guards != NULL) {
+        rules_of_mutexes(engine)->token_goes(engine, to, mutex);
     }
     notices_send(engine, to, mutex);
 }
@@ -622,7 +645,7 @@ static void held(struct engine *engine, uint64_t mutex, int is_held)
 {
     scopes_held(engine, mutex, is_held);
     if (is_held) {
-        mutex_pages_locked(engine, mutex);
+        guards_locked(engine, mutex);
     }
 }
 
@@ -663,7 +686,7 @@ static int is_valid(const struct engine *engine)
            (updates->n_next == 0 || updates->n_flushes > 0) &&
            (engine->n_unfinished > 0 || updates->n_flushes == 0) &&
            readers_are_valid(engine) && recent_is_valid(engine) &&
-           kept_is_valid(engine) && mutex_pages_are_valid(engine);
+           kept_is_valid(engine) && guards_are_valid(engine);
 }
 
 const struct protocol_base updates_base = {

@@ -34,8 +34,8 @@ struct held_list {
 
 struct choices;
 struct flight;
+struct guards;
 struct kept;
-struct mutex_pages;
 struct notices;
 struct pending_update;
 struct recalls;
@@ -76,12 +76,12 @@ struct updates {
     struct kept *kept;     ///< NULL: nobody keeps diffs: kept.h
     struct held_list held; ///< mutexes, by threads of this node
     struct scopes *scopes; ///< NULL: nobody needs them: scopes.c
-    struct mutex_pages *mutex_pages; ///< NULL: there have been none
-    struct readers *readers;         ///< NULL: all copies have been pushed to
-    struct recent *recent;           ///< NULL: no copies can be old
-    struct choices *choices;         ///< NULL: there have been none
-    struct recalls *recalls;         ///< NULL: there have been none
-    struct refresh_answer *answer;   ///< to be filled; NULL: none yet
+    struct guards *guards; ///< NULL: no mutex is known to guard pages
+    struct readers *readers;       ///< NULL: all copies have been pushed to
+    struct recent *recent;         ///< NULL: no copies can be old
+    struct choices *choices;       ///< NULL: there have been none
+    struct recalls *recalls;       ///< NULL: there have been none
+    struct refresh_answer *answer; ///< to be filled; NULL: none yet
 };
 
 /** What protocols of this base keep in the bytes of a page's record that are theirs. */
@@ -151,6 +151,12 @@ struct update_rules {
      * page is up to date? Then the message is kept. NULL: it always is. */
     int (*puts_off)(struct engine *engine, page_no page, node_id from,
                     const struct message *message);
+    /** NULL for both: no pages go along with mutexes. A mutex's token goes to another node with
+     * the next message: send, in front of it, the pages that the mutex guards. */
+    void (*token_goes)(struct engine *engine, node_id to, uint64_t mutex);
+    /** Such have come. @return TM_OK, TM_EWIRE */
+    tm_status (*came_along)(struct engine *engine, node_id from,
+                            const struct message *message);
     /** Its notices go with the tokens of those mutexes only under which pages were written:
      * scopes.c. */
     int is_scoped;
