@@ -77,8 +77,7 @@ static void call_back(struct engine *engine, page_no page_number,
     const struct page *page = page_of(engine, page_number);
 
     readers_call_back(engine, page_number, requester, RECALL_WRITES);
-    if (page->state == PAGE_DIRTY && copyset_is_empty(page) &&
-        !engine->is_frozen) {
+    if (copyset_is_empty(page) && !engine->is_frozen) {
         hand_on_seal(engine, page_number);
     }
 }
