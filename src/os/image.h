@@ -30,9 +30,9 @@ uint64_t image_objects(void);
  * Context: any, async-signal-safe after image_init(). */
 int image_is_program_text(uintptr_t pc);
 
-/** Is the address in a library whose file has a name that begins so? It may wait for a library that is being
- * loaded. */
-int image_is_of_library(uintptr_t pc, const char *name);
+/** @return the name of the file that has the code at the address, without its folder; NULL: none. It may wait for
+ * a library that is being loaded. */
+const char *image_file_name(uintptr_t pc);
 
 /** Read the ranges for image_is_program_text(); once, before handlers are installed. */
 tm_status image_init(void);

@@ -99,17 +99,16 @@ int image_is_program_text(uintptr_t pc)
     return text != NULL && text->is_program;
 }
 
-int image_is_of_library(uintptr_t pc, const char *name)
+const char *image_file_name(uintptr_t pc)
 {
     Dl_info info;
     const char *slash;
 
     if (dladdr((void *)pc, &info) == 0 || info.dli_fname == NULL) {
-        return 0;
+        return NULL;
     }
     slash = strrchr(info.dli_fname, '/');
-    return strncmp(slash != NULL ? slash + 1 : info.dli_fname, name,
-                   strlen(name)) == 0;
+    return slash != NULL ? slash + 1 : info.dli_fname;
 }
 
 static _Noreturn void exec_addr2line(const char *path, uintptr_t offset,

@@ -36,28 +36,45 @@ static void read_status(struct process_state *state)
     }
 }
 
-void process_state_note(struct process_state *state)
+// @return 0: of some it cannot be told
+static uint64_t hash_environment(process_state_reads *reads, const void *owner)
+{
+    uint64_t hash = HASH_START;
+
+    if (reads != NULL && !reads(owner, environ)) {
+        return 0;
+    }
+    for (char **each = environ; each != NULL && *each != NULL; each++) {
+        if (reads != NULL && !reads(owner, *each)) {
+            return 0;
+        }
+        hash = hash_more(hash, *each);
+    }
+    return hash;
+}
+
+void process_state_note(struct process_state *state, process_state_reads *reads,
+                        const void *owner)
 {
     const char *locale = setlocale(LC_ALL, NULL);
     struct stat folder;
 
-    *state = (struct process_state){.environment = HASH_START};
+    *state =
+        (struct process_state){.environment = hash_environment(reads, owner)};
     if (stat(".", &folder) == 0) {
         state->device = folder.st_dev;
         state->folder = folder.st_ino;
     }
     read_status(state);
     state->locale = hash_more(HASH_START, locale != NULL ? locale : "");
-    for (char **each = environ; each != NULL && *each != NULL; each++) {
-        state->environment = hash_more(state->environment, *each);
-    }
 }
 
-const char *process_state_change(const struct process_state *before)
+const char *process_state_change(const struct process_state *before,
+                                 process_state_reads *reads, const void *owner)
 {
     struct process_state now;
 
-    process_state_note(&now);
+    process_state_note(&now, reads, owner);
     if (now.device != before->device || now.folder != before->folder) {
         return "it is in another working folder than it began in (chdir)";
     }
@@ -71,7 +88,7 @@ const char *process_state_change(const struct process_state *before)
         return "it has another locale than it began with (setlocale)";
     }
     return now.environment != before->environment
-               ? "it has changed its environment (setenv)"
+               ? "it has changed its environment (setenv, putenv)"
                : NULL;
 }
 

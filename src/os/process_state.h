@@ -15,11 +15,17 @@ struct process_state {
     uint64_t environment; ///< a hash of all variables
 };
 
-/** Take it down. Context: any kernel thread; reads a file. */
-void process_state_note(struct process_state *state);
+/** May the process's own memory at an address be read here and now? (What putenv() was given may be in memory
+ * whose page has to come.) */
+typedef int process_state_reads(const void *owner, const void *address);
 
-/** @return what is not as it was, in words; NULL: nothing */
-const char *process_state_change(const struct process_state *before);
+/** Take it down. Context: any kernel thread; reads a file. @param reads  NULL: all may be read */
+void process_state_note(struct process_state *state, process_state_reads *reads,
+                        const void *owner);
+
+/** @return what is not as it was, in words; NULL: nothing. What may not be read is not. */
+const char *process_state_change(const struct process_state *before,
+                                 process_state_reads *reads, const void *owner);
 
 /** Does the program need a library that may keep something for itself? Those of compilers, of the C
  * library and Teamster's do not, or what they keep is known.

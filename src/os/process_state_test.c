@@ -18,7 +18,7 @@ static struct process_state before;
 
 static void expect_change(const char *word)
 {
-    const char *found = process_state_change(&before);
+    const char *found = process_state_change(&before, NULL, NULL);
 
     assert_non_null(found);
     assert_non_null(strstr(found, word));
@@ -26,7 +26,7 @@ static void expect_change(const char *word)
 
 static void expect_none(void)
 {
-    assert_null(process_state_change(&before));
+    assert_null(process_state_change(&before, NULL, NULL));
 }
 
 static void what_is_set_and_set_back_is_no_change(void **state)
@@ -51,6 +51,24 @@ static void what_is_set_and_set_back_is_no_change(void **state)
     expect_none();
 }
 
+static int is_not_that(const void *owner, const void *address)
+{
+    return owner != address;
+}
+
+// As a page that is with another node: it is not read.
+static void what_may_not_be_read_is_a_change(void **state)
+{
+    char *const here = environ[0];
+
+    (void)state;
+    environ[0] = (char *)8;
+    assert_non_null(process_state_change(&before, is_not_that, (char *)8));
+    environ[0] = here;
+    assert_null(process_state_change(&before, is_not_that, (char *)8));
+    assert_non_null(process_state_change(&before, is_not_that, environ));
+}
+
 static void another_folder_is_a_change(void **state)
 {
     (void)state;
@@ -70,10 +88,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_set_and_set_back_is_no_change),
+        cmocka_unit_test(what_may_not_be_read_is_a_change),
         cmocka_unit_test(another_folder_is_a_change),
         cmocka_unit_test(libraries_of_others_are_told),
     };
 
-    process_state_note(&before);
+    process_state_note(&before, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,16 +168,32 @@ void guards_came_along(struct engine *engine, page_no page, uint64_t mutex)
 
 // ---- forgetting
 
+static void forget_pages(struct engine *engine, struct guard *guard,
+                         const struct extent *extent)
+{
+    for (unsigned i = guard->n; i-- > 0;) {
+        if (guard->pages[i].page - extent->page < extent->n_pages) {
+            guards_take_out(engine, guard, &guard->pages[i]);
+        }
+    }
+}
+
+// A mutex that guards nothing any more was in the block, perhaps.
 void guards_forget(struct engine *engine, const struct extent *extent)
 {
     struct guards *all = engine->updates->guards;
+    struct guard **link = all == NULL ? NULL : &all->first;
 
-    for (struct guard *at = all == NULL ? NULL : all->first; at != NULL;
-         at = at->next) {
-        for (unsigned i = at->n; i-- > 0;) {
-            if (at->pages[i].page - extent->page < extent->n_pages) {
-                guards_take_out(engine, at, &at->pages[i]);
-            }
+    while (link != NULL && *link != NULL) {
+        struct guard *guard = *link;
+
+        forget_pages(engine, guard, extent);
+        if (guard->n == 0) {
+            *link = guard->next;
+            (void)map_take(&all->by_mutex, guard->mutex);
+            free(guard);
+        } else {
+            link = &guard->next;
         }
     }
 }

@@ -16,7 +16,8 @@
 // Q1 A page goes along only as it would to who asks for it (A8, A10), and only if no node is noted to
 //    have a copy: the receiver's may be one that has stayed, which is clean (A9).
 // Q2 It goes in front of the token. So whoever is ordered behind the holder has it.
-// Q3 It names its block by the serial number: a page of a freed block is nobody's.
+// Q3 It names its block by the serial number: a page of a freed block is nobody's. (Of one that is being
+//    freed it is taken: a request may still be out that finds nobody else.)
 // Q4 What does not stay where it was is discarded at once: the next message may bring it back.
 #include "protocol/mutex_pages.h"
 
@@ -147,8 +148,7 @@ static int is_of_its_block(const struct engine *engine,
                                       ? extent_find(engine, got->page)
                                       : NULL;
 
-    return extent != NULL && extent->serial == got->serial &&
-           !extent->is_closed;
+    return extent != NULL && extent->serial == got->serial;
 }
 
 // A copy that has stayed is given up.

@@ -262,17 +262,33 @@ static void a_page_of_a_freed_block_is_nobodys(void **state)
     assert_int_equal(page()->state, PAGE_ABSENT);
 }
 
-static void pages_of_a_closed_block_neither_go_nor_come(void **state)
+static void close_block(void)
+{
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 1}});
+    world.n_sent = 0;
+}
+
+static void pages_of_a_closed_block_do_not_go(void **state)
 {
     (void)state;
     miss_under_the_mutex();
-    get(0, &(struct message){.type = MESSAGE_extent_close,
-                             .u.extent_close = {.token = 1}});
+    close_block();
     pass_token(MUTEX);
     assert_true(page()->is_owner);
-    page_of(world.engine, PAGE)->is_owner = 0;
-    get_along(SERIAL, 9);
-    assert_false(page()->is_owner);
+}
+
+// Q3: they were on their way, and so may be a request that was made for what comes next.
+static void pages_of_a_closed_block_come_and_are_given(void **state)
+{
+    (void)state;
+    close_block();
+    get_along(SERIAL, 5);
+    assert_true(page()->is_owner);
+    engine_release(world.engine, NODE_NONE, &world.waiter);
+    assert_int_equal(world.n_sent, 0);
+    get_fetch(0, PAGE, 0);
+    assert_int_equal(last_sent(0, MESSAGE_page)->message.u.page.page, PAGE);
 }
 
 static void it_takes_the_place_of_a_copy_that_has_stayed(void **state)
@@ -338,7 +354,8 @@ int main(void)
         TEST(it_is_here_before_it_is_missed),
         TEST(who_waits_goes_on_and_the_request_comes_back),
         TEST(a_page_of_a_freed_block_is_nobodys),
-        TEST(pages_of_a_closed_block_neither_go_nor_come),
+        TEST(pages_of_a_closed_block_do_not_go),
+        TEST(pages_of_a_closed_block_come_and_are_given),
         TEST(it_takes_the_place_of_a_copy_that_has_stayed),
         TEST(it_goes_on_with_a_token_that_passes_by),
         TEST(what_came_in_vain_stays),

@@ -78,13 +78,27 @@ void buddies_use_memory(struct node *node)
     }
 }
 
+// The service thread must not wait for pages.
+static int is_private(const void *owner, const void *address)
+{
+    const struct node *node = owner;
+    page_no page;
+
+    return !space_find(&node->space, address, &page);
+}
+
+void buddies_note_beginning(struct node *node)
+{
+    process_state_note(&node->buddies.begun, is_private, node);
+}
+
 // The main() of a program of `teamster cc` does not prepare again.
 const char *buddies_why_not_back(const struct node *node)
 {
     const char *why = NULL;
 
     if (node->unchanged != NULL) {
-        why = process_state_change(&node->buddies.begun);
+        why = process_state_change(&node->buddies.begun, is_private, node);
     }
     if (why == NULL && read_files_has_more(&node->buddies.inherited)) {
         why = "the program has a file open that it reads";

@@ -47,6 +47,9 @@ struct buddies {
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
 
+/** What the process has set for itself is taken down, when libraries have set theirs. */
+void buddies_note_beginning(struct node *node);
+
 /** Nobody has asked for checkpoints (--buddy=auto): is there something of the program's that would not come back? To
  * be asked when its threads are held.
  * @return what it is; NULL: nothing. Stays */

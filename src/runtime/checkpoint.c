@@ -785,7 +785,7 @@ static void start_checkpoint(struct node *node)
     struct checkpoint *checkpoint = &node->checkpoint;
     const char *why;
 
-    process_state_note(&node->buddies.begun); // libraries have set theirs
+    buddies_note_beginning(node); // libraries have set theirs
     if (node->self != 0 || !checkpoint_is_wanted(node)) {
         return;
     }

@@ -87,11 +87,15 @@ static int is_of_fabric(struct outside *outside, uintptr_t place)
     static const char *const libraries[] = {"libucp", "libuct", "libucs",
                                             "libucm"};
 
+    const char *file;
+
     if (place == 0 || place == atomic_load(&outside->fabric)) {
         return place != 0;
     }
-    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        if (image_is_of_library(place, libraries[i])) {
+    file = image_file_name(place);
+    for (unsigned i = 0;
+         file != NULL && i < sizeof libraries / sizeof *libraries; i++) {
+        if (strncmp(file, libraries[i], strlen(libraries[i])) == 0) {
             atomic_store(&outside->fabric, place);
             return 1;
         }
@@ -106,6 +110,9 @@ void outside_note(uintptr_t place, const char *what, const char *name)
     const int saved_errno = errno;
     char own[80] = ""; // its page may have to come
 
+    if (atomic_load(&outside->is_noted) && !atomic_load(&outside->has_agreed)) {
+        return; // it never will (O1)
+    }
     if (is_programs(node) && !is_of_fabric(outside, place)) {
         snprintf(own, sizeof own, "%s", name != NULL ? name : "");
         if (!atomic_exchange(&outside->is_noted, 1)) {

@@ -6,6 +6,7 @@
 """
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -68,7 +69,9 @@ def nothing_is_left_of_it():
                 "    time.sleep(1000)\n")
         maker = subprocess.Popen(
             [sys.executable, "-c", text], stdout=subprocess.PIPE, text=True,
-            cwd=os.path.dirname(os.path.abspath(__file__)))
+            cwd=os.path.dirname(os.path.abspath(__file__)),
+            # Jobs in the background ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         folder, *pids = maker.stdout.readline().split()
         with contextlib.suppress(ProcessLookupError):
             subprocess.run(["kill", f"-{end}", str(maker.pid)], check=True)
