@@ -641,7 +641,7 @@ class Buddies(Recovery):
             last = max(map(int, re.findall(r"checkpoint \d+: iteration (\d+), ", output)))
             told = output.count(f"no checkpoint: node {node} cannot write to memory: "
                                 "it would take more memory than there is")
-            if self.result(output) != right or told != 1 or last > 200 or (words and last < 20):
+            if self.result(output) != right or told != 1 or last > 300 or (words and last < 20):
                 job.fail(f"told {told} times, the last one of iteration {last}", output)
 
     def what_the_next_host_has_no_room_for_is_no_checkpoint(self):
