@@ -71,12 +71,16 @@ int hand_on_is_free(const struct engine *engine, page_no page_number,
 }
 
 // Of this node, too: only what is clean goes with the acknowledgement of a diff.
+// (Calls of a request for many pages go together, behind the answer.)
 static void call_back(struct engine *engine, page_no page_number,
-                      node_id requester)
+                      const struct fetch_request *request)
 {
     const struct page *page = page_of(engine, page_number);
 
-    readers_call_back(engine, page_number, requester, RECALL_WRITES);
+    readers_call_back(engine, page_number, request->requester, RECALL_WRITES);
+    if (request->answer == NULL) {
+        recall_send(engine);
+    }
     if (copyset_is_empty(page) && !engine->is_frozen) {
         hand_on_seal(engine, page_number);
     }
@@ -92,7 +96,7 @@ int hand_on(struct engine *engine, page_no page_number,
         return 0;
     }
     if (!hand_on_is_free(engine, page_number, request->requester)) {
-        call_back(engine, page_number, request->requester);
+        call_back(engine, page_number, request);
         return 0;
     }
     hand_on_seal(engine, page_number);

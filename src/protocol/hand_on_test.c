@@ -248,8 +248,8 @@ static void a_call_goes_before_the_next_copy(void **state)
     visit(0);
     visit(2);
     world.n_sent = 0;
-    get_fetch(0, PAGE, 0); // 2 is to be called
-    get_fetch(2, PAGE, 0); // but asks itself: 0 is
+    readers_call_back(world.engine, PAGE, 0, RECALL_WRITES);
+    get_refresh(2, 0); // it asks itself, and 0 is called
     recall_send(world.engine);
     assert_false(is_sent(MESSAGE_recall, 2));
     assert_true(is_sent(MESSAGE_recall, 0));
@@ -369,6 +369,31 @@ static void an_answer_speaks_of_its_own_call(void **state)
     assert_true(readers_have_copies(world.engine, PAGE));
     readers_called_back(world.engine, PAGE, 1);
     assert_false(readers_have_copies(world.engine, PAGE));
+}
+
+// It migrates only when they have answered.
+static void who_is_called_is_told_at_once(void **state)
+{
+    (void)state;
+    own();
+    visit(0);
+    visit(2);
+    world.n_sent = 0;
+    get_fetch(0, PAGE, 0);
+    assert_true(is_sent(MESSAGE_recall, 2));
+}
+
+static void calls_that_have_not_gone_end_with_their_block(void **state)
+{
+    (void)state;
+    own_page(PAGE, 0);
+    readers_note_copy(world.engine, PAGE, 2);
+    readers_call_back(world.engine, PAGE, NODE_NONE, RECALL_ALL);
+    get(0, &(struct message){.type = MESSAGE_extent_close,
+                             .u.extent_close = {.token = 1}});
+    world.n_sent = 0;
+    recall_send(world.engine);
+    assert_int_equal(world.n_sent, 0);
 }
 
 // B1 of blocks.c: the call might come to the next block that has the page.
@@ -533,6 +558,8 @@ int main(void)
         TEST(a_copy_stays_to_be_read),
         TEST(who_has_got_the_page_by_its_diff_writes_on),
         TEST(an_answer_speaks_of_its_own_call),
+        TEST(who_is_called_is_told_at_once),
+        TEST(calls_that_have_not_gone_end_with_their_block),
         TEST(copies_of_a_closed_block_are_not_called),
         TEST(what_is_called_is_written_no_more),
         TEST(what_was_not_written_stays),

@@ -70,6 +70,23 @@ int recall_withdraw(struct engine *engine, page_no page, node_id node)
     return is_taken;
 }
 
+void recall_forget(struct engine *engine, const struct extent *extent)
+{
+    struct recalls *recalls = engine->updates->recalls;
+    size_t n = 0;
+
+    for (unsigned i = 0; recalls != NULL && recalls->n > 0 && i < TM_MAX_NODES;
+         i++) {
+        for (unsigned kind = 0; kind < RECALL_KINDS; kind++) {
+            page_list_leave_out(&recalls->to[kind][i], extent);
+            n += recalls->to[kind][i].n;
+        }
+    }
+    if (recalls != NULL) {
+        recalls->n = n;
+    }
+}
+
 // ---- asking
 
 static void send_some(struct engine *engine, node_id to, enum recall_kind kind,

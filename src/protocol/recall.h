@@ -30,6 +30,9 @@ void recall_send(struct engine *engine);
 tm_status recall_receive(struct engine *engine, node_id from,
                          const struct message *message);
 
+/** The extent's block is being freed: nobody is told any more to give up copies of it. */
+void recall_forget(struct engine *engine, const struct extent *extent);
+
 /** Slot of updates_base. */
 void recall_free(struct updates *updates);
 

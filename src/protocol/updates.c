@@ -616,6 +616,7 @@ static void close_updates(struct engine *engine)
 static void closed(struct engine *engine, const struct extent *extent)
 {
     release_leave_out(engine, extent);
+    recall_forget(engine, extent);
     guards_forget(engine, extent);
 }
 
