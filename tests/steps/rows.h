@@ -28,7 +28,7 @@ struct step_table {
     unsigned n;
 };
 
-#define STEP_ROWS_MAX 80u ///< of a table
+#define STEP_ROWS_MAX 96u ///< of a table
 
 /** @return NULL: there is no table for it, and all is allowed */
 const struct step_table *step_table_of(unsigned protocol);
