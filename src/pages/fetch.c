@@ -689,6 +689,15 @@ static void own_granted(struct engine *engine, page_no first, page_no count)
     steps_so_far_run(engine, first, count);
 }
 
+void fetch_is_overtaken(struct engine *engine, page_no page_number)
+{
+    struct page *page = page_of(engine, page_number);
+
+    page->queues = 0;
+    engine_wake(page);
+    page_run_deferred(engine, page_number);
+}
+
 static tm_status accept_grant(struct engine *engine, node_id from,
                               const struct message_grant *grant)
 {
@@ -706,9 +715,7 @@ static tm_status accept_grant(struct engine *engine, node_id from,
         if (page->fetch == grant->id) {
             engine_settle(engine, at);
         } else {
-            page->queues = 0;
-            engine_wake(page); // I1: the fetch is still out
-            page_run_deferred(engine, at);
+            fetch_is_overtaken(engine, at);
         }
     }
     return TM_OK;

@@ -332,6 +332,9 @@ void fetch_send_ownership(struct engine *engine, page_no page, node_id to,
                           int with_contents, uint8_t moves);
 /** A page's ownership has gone to a node. */
 void fetch_end_ownership(struct engine *engine, page_no page, node_id to);
+/** The page is this node's by now, and who waited for it goes on, while a fetch of it is still out: I1
+ * of fetch.c. */
+void fetch_is_overtaken(struct engine *engine, page_no page);
 /** It has come from a node, as of this epoch. */
 void fetch_take_ownership(struct engine *engine, page_no page, node_id from,
                           uint32_t epoch);

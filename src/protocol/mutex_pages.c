@@ -132,10 +132,13 @@ void mutex_pages_send(struct engine *engine, node_id to, uint64_t mutex)
 {
     struct guard *guard = guards_find(engine, mutex);
 
-    if (guard != NULL) {
-        send(engine, guard, to);
-        guard->was_locked = 0;
+    if (guard == NULL) {
+        return;
     }
+    if (guard->n > 0) {
+        send(engine, guard, to);
+    }
+    guard->was_locked = 0;
 }
 
 // ---- it comes
@@ -184,9 +187,7 @@ static void own(struct engine *engine, node_id from,
     page->subscribed = 0;
     refresh_own(engine, from, copy);
     page_use_of(page)->has_written = 1; // by who has sent it
-    page->queues = 0;
-    engine_wake(page);
-    page_run_deferred(engine, copy->page);
+    fetch_is_overtaken(engine, copy->page);
 }
 
 static tm_status take(struct engine *engine, node_id from, uint64_t mutex,

@@ -89,7 +89,9 @@ static int is_private(const void *owner, const void *address)
 
 void buddies_note_beginning(struct node *node)
 {
-    process_state_note(&node->buddies.begun, is_private, node);
+    if (node->options.buddy_is_tried) {
+        process_state_note(&node->buddies.begun, is_private, node);
+    }
 }
 
 // The main() of a program of `teamster cc` does not prepare again.

@@ -47,7 +47,8 @@ struct buddies {
  * none. Before all others. */
 void buddies_use_memory(struct node *node);
 
-/** What the process has set for itself is taken down, when libraries have set theirs. */
+/** What the process has set for itself is taken down, when libraries have set theirs. Nothing is done where
+ * nobody asks for it later (--buddy=auto). */
 void buddies_note_beginning(struct node *node);
 
 /** Nobody has asked for checkpoints (--buddy=auto): is there something of the program's that would not come back? To

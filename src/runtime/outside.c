@@ -86,7 +86,6 @@ static int is_of_fabric(struct outside *outside, uintptr_t place)
 {
     static const char *const libraries[] = {"libucp", "libuct", "libucs",
                                             "libucm"};
-
     const char *file;
 
     if (place == 0 || place == atomic_load(&outside->fabric)) {
