@@ -62,9 +62,16 @@ static void step_rows(double *to, const double *from, size_t first, size_t end)
     }
 }
 
-static void tell_nodes(void)
+/**
+ * Nodes are asked one after the other: a thread that moves meanwhile may be counted twice or
+ * not at all, and then nothing is told.
+ *
+ * @return whether it is told
+ */
+static int tell_nodes(void)
 {
     char line[64 * TM_MAX_NODES];
+    uint64_t n_counted = 0;
     int used = 0;
 
     for (unsigned i = 0; i < tm_node_count(); i++) {
@@ -76,10 +83,15 @@ static void tell_nodes(void)
             used += snprintf(line + used, sizeof line - (size_t)used,
                              " %llu:%llu", (unsigned long long)n_threads,
                              (unsigned long long)stats.page_ins);
+            n_counted += n_threads;
         }
+    }
+    if (n_counted != N_THREADS) {
+        return 0;
     }
     printf("nodes%s\n", line);
     fflush(stdout);
+    return 1;
 }
 
 // Thread 0, after iteration k.
@@ -89,8 +101,7 @@ static void tell_time(struct watch *watch, unsigned k)
 
     printf("i %u %.3f\n", k, (now - watch->iteration_s) * 1e3);
     // After the last one threads end, and are on no node any more.
-    if (now >= watch->told_s + TELL_S && !job.is_over[k % 2]) {
-        tell_nodes();
+    if (now >= watch->told_s + TELL_S && !job.is_over[k % 2] && tell_nodes()) {
         watch->told_s = now;
     }
     watch->iteration_s = now_s();

@@ -61,10 +61,8 @@ def check_numbers(text):
     rows = ROW.findall(text)
     require([row[0] for row in rows] == POLICIES, f"not all policies: {text}")
     for policy, _, threads in rows:
-        n_threads = sum(map(int, threads.split()))
-        # A thread that is on its way when the time is over is on no node.
-        require(n_threads == 32 or (policy == "cpu-mem" and 24 <= n_threads < 32),
-                f"not 32 threads: {text}")
+        require(sum(map(int, threads.split())) == 32,
+                f"not 32 threads with {policy}: {text}")
     initial, cpu, last = (float(row[1]) for row in rows)
     found = FACTOR.search(text)
     require(found, f"no factor: {text}")
