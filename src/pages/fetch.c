@@ -283,12 +283,6 @@ static void send_done(struct engine *engine, node_id to, page_no page,
     }
 }
 
-void fetch_send_done(struct engine *engine, node_id to, page_no page,
-                     uint32_t id)
-{
-    send_done(engine, to, page, 1, 1, id);
-}
-
 // Those of a fetch from its n-th on.
 static void end_rest(struct engine *engine, const struct message_fetch *fetch,
                      unsigned n)
@@ -486,6 +480,20 @@ static void fetch_receive_request(struct engine *engine, node_id from,
     } else {
         forward_fetch(engine, message);
     }
+}
+
+void fetch_serve_whole(struct engine *engine, page_no page,
+                       const struct fetch_request *request)
+{
+    const struct message message = {.type = MESSAGE_fetch,
+                                    .u.fetch = {.page = page,
+                                                .count = 1,
+                                                .stride = 1,
+                                                .write = request->is_write != 0,
+                                                .requester = request->requester,
+                                                .id = request->id}};
+
+    fetch_receive_request(engine, request->requester, &message);
 }
 
 // ---- answers arrive
@@ -730,10 +738,6 @@ static void end_fetch(struct engine *engine,
 
         if (!page->fetching || page->fetch != done->id) {
             continue; // I1
-        }
-        if (page->stale) { // whole, the next time
-            page->stale = 0;
-            engine_discard_later(engine, at);
         }
         fetch_ask_again(engine, at);
     }

@@ -15,10 +15,12 @@
  * What is here knows no protocol but by its row.
  */
 
-// Flags of the message `page`.
+// Flags of the messages `page` and `refreshed`.
 #define PAGE_WITH_OWNERSHIP 1u
 #define PAGE_WITH_CONTENTS 2u
 #define PAGE_SUBSCRIBED 4u ///< the receiver is in the copyset
+#define PAGE_WILL_NOT_COME                                                     \
+    8u ///< it was asked for ahead, and is not to be had at once
 
 // Objects of causality.c that are none of the program's.
 #define ORDER_HEAP (UINT64_C(1) << 62)
@@ -320,9 +322,10 @@ void fetch_install_copy(struct engine *engine, page_no page, node_id from,
                         uint32_t epoch, int is_mapped);
 /** What came is of no use: if a thread needs the page by now, ask for it alone. */
 void fetch_ask_again(struct engine *engine, page_no page);
-/** That page of a fetch will not come. */
-void fetch_send_done(struct engine *engine, node_id to, page_no page,
-                     uint32_t id);
+/** One page, whole, as if the requester had sent a fetch: it is served, waits here or travels
+ * on. */
+void fetch_serve_whole(struct engine *engine, page_no page,
+                       const struct fetch_request *request);
 /** Send a page and its ownership; it becomes absent here, and its bytes go. */
 void fetch_send_away(struct engine *engine, page_no page, node_id to,
                      int with_contents);

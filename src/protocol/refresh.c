@@ -6,9 +6,9 @@
 // follow in the block and were of use before: one message there, one back.
 //
 //   clean, dirty -> absent, stale   copies_make_stale(): a notice has come
-//   stale        -> clean           refreshed has come; perhaps with ownership
-//                -> absent          page has come, memory is short (the pager discards), or
-//                                   nodes have come or gone
+//   stale        -> clean           refreshed has come, or the page; perhaps with ownership
+//                -> absent          memory is short (the pager discards), or nodes have come
+//                                   or gone
 //
 // A copy that was refreshed ahead may be of no use. It is left unmapped now and then; one
 // that becomes stale again before anybody has touched it is not refreshed ahead any more
@@ -19,6 +19,7 @@
 // Y2 What this node has written to it is on its way to the owner, and the request comes
 //    behind: the owner of pages of which there are such copies stays (A3, Z7). So nothing
 //    that was written here is set back by what comes.
+// Y5 The page that is needed is answered by its owner, whoever was asked; what was asked for ahead by who was asked.
 #include "protocol/refresh.h"
 #include "base/ensure.h"
 #include "mem/diff.h"
@@ -133,13 +134,28 @@ static void send_answer(struct engine *engine, struct refresh_answer *answer)
     answer->used = 0;
 }
 
-// What has changed of a page, behind what the answer says already.
+// Behind what it says already.
+static void put_copy(struct engine *engine, struct refresh_answer *answer,
+                     const struct wire_refreshed_copy *copy)
+{
+    struct wire_writer writer;
+
+    if (sizeof answer->bytes - answer->used <
+        (size_t)WIRE_SIZE_refreshed_copy + copy->diff.size + copy->lines.size) {
+        send_answer(engine, answer);
+    }
+    writer = (struct wire_writer){answer->bytes + answer->used,
+                                  answer->bytes + sizeof answer->bytes, 0};
+    wire_put_refreshed_copy(&writer, copy);
+    answer->used = (uint32_t)(writer.at - answer->bytes);
+}
+
+// What has changed of a page.
 static void add_to_answer(struct engine *engine, page_no page_number,
                           const struct fetch_request *request, unsigned flags,
                           struct wire_bytes lines)
 {
     const struct page *page = page_of(engine, page_number);
-    struct refresh_answer *answer = request->answer;
     uint8_t diff[DIFF_MAX];
     struct wire_refreshed_copy copy = {
         .page = page_number,
@@ -149,7 +165,6 @@ static void add_to_answer(struct engine *engine, page_no page_number,
         .diff = {diff, 0},
         .lines = lines,
     };
-    struct wire_writer writer;
     int is_all;
 
     copy.diff.size = (uint16_t)recent_diff(
@@ -157,14 +172,7 @@ static void add_to_answer(struct engine *engine, page_no page_number,
         page->state == PAGE_DIRTY ? page->twin
                                   : space_bytes(engine->space, page_number),
         diff, &is_all);
-    if (sizeof answer->bytes - answer->used <
-        (size_t)WIRE_SIZE_refreshed_copy + copy.diff.size + lines.size) {
-        send_answer(engine, answer);
-    }
-    writer = (struct wire_writer){answer->bytes + answer->used,
-                                  answer->bytes + sizeof answer->bytes, 0};
-    wire_put_refreshed_copy(&writer, &copy);
-    answer->used = (uint32_t)(writer.at - answer->bytes);
+    put_copy(engine, request->answer, &copy);
     engine->stats.pages_served += (uint64_t)is_all;
 }
 
@@ -248,7 +256,19 @@ static struct refresh_answer *answer_to(struct engine *engine, node_id to,
     return updates->answer;
 }
 
-// What is not to be had at once is asked for anew, as any page.
+// Y5. What is needed comes whole, from whoever owns it by then.
+static void serve_later(struct engine *engine, page_no page,
+                        const struct fetch_request *request)
+{
+    if (request->is_ahead) {
+        put_copy(engine, request->answer,
+                 &(struct wire_refreshed_copy){.page = page,
+                                               .flags = PAGE_WILL_NOT_COME});
+    } else {
+        fetch_serve_whole(engine, page, request);
+    }
+}
+
 static void serve_one(struct engine *engine, const struct wire_stale_copy *copy,
                       struct fetch_request *request)
 {
@@ -265,7 +285,7 @@ static void serve_one(struct engine *engine, const struct wire_stale_copy *copy,
         paging_is_away(engine, copy->page) ||
         protocol_of(engine, copy->page)->serve(engine, copy->page, request) !=
             SERVED) {
-        fetch_send_done(engine, request->requester, copy->page, request->id);
+        serve_later(engine, copy->page, request);
     }
     steps_end(engine, before, TM_OK);
 }
@@ -398,6 +418,33 @@ static int take(struct engine *engine, node_id from,
     return 1;
 }
 
+static int take_step(struct engine *engine, node_id from,
+                     const struct wire_refreshed_copy *copy)
+{
+    const struct step_cause before = steps_begin_refreshed(engine, from, copy);
+    const int is_good = take(engine, from, copy);
+
+    steps_end(engine, before, is_good ? TM_OK : TM_EWIRE);
+    return is_good;
+}
+
+// It stays as it is, and is not asked for ahead again until it has been needed.
+static int will_not_come(struct engine *engine, page_no page_number,
+                         uint32_t id)
+{
+    struct page *page;
+
+    if (!extent_has(engine, page_number, 1)) {
+        return 0;
+    }
+    page = page_of(engine, page_number);
+    if (page->fetching && page->fetch == id) { // I1
+        page_use_of(page)->unread = 1;
+        fetch_ask_again(engine, page_number);
+    }
+    return 1;
+}
+
 static tm_status receive_answer(struct engine *engine, node_id from,
                                 const struct message *message)
 {
@@ -407,12 +454,9 @@ static tm_status receive_answer(struct engine *engine, node_id from,
         const struct wire_refreshed_copy copy =
             wire_get_refreshed_copy(&reader);
 
-        const struct step_cause before =
-            steps_begin_refreshed(engine, from, &copy);
-        const int is_good = take(engine, from, &copy);
-
-        steps_end(engine, before, is_good ? TM_OK : TM_EWIRE);
-        if (!is_good) {
+        if (!(copy.flags & PAGE_WILL_NOT_COME
+                  ? will_not_come(engine, copy.page, message->u.refreshed.id)
+                  : take_step(engine, from, &copy))) {
             engine_refuse_part(engine, copy.page,
                                "what has changed of what is not stale");
         }

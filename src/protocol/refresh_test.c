@@ -252,16 +252,60 @@ static void what_is_not_used_is_not_asked_for_ahead(void **state)
     assert_false(wire_has_more(&reader));
 }
 
-static void a_page_that_will_not_come_so_is_asked_for_whole(void **state)
+static void get_will_not_come(page_no page, uint32_t id)
+{
+    uint8_t body[WIRE_SIZE_refreshed_copy + 8];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+
+    wire_put_refreshed_copy(
+        &writer, &(struct wire_refreshed_copy){.page = page,
+                                               .flags = PAGE_WILL_NOT_COME});
+    get(2, &(struct message){.type = MESSAGE_refreshed,
+                             .u.refreshed.id = id,
+                             .body = body,
+                             .body_size = (uint32_t)(writer.at - body)});
+}
+
+static void expect_asked_for_alone(page_no page, uint32_t version)
+{
+    struct wire_reader reader =
+        wire_read_body(&last_sent(2, MESSAGE_refresh)->message);
+    const struct wire_stale_copy copy = wire_get_stale_copy(&reader);
+
+    assert_int_equal(copy.page, page);
+    assert_int_equal(copy.version, version);
+    assert_false(wire_has_more(&reader));
+}
+
+static void what_will_not_come_ahead_is_asked_for_by_who_needs_it(void **state)
 {
     (void)state;
     make_two_stale();
     (void)use_page(THEIRS, 0);
-    get(2, &(struct message){.type = MESSAGE_fetch_done,
-                             .u.fetch_done = {.page = THEIRS,
-                                              .count = 1,
-                                              .id = world.engine->last_fetch}});
-    assert_int_equal(last_sent(2, MESSAGE_fetch)->message.u.fetch.page, THEIRS);
+    assert_int_equal(use_page(THEIRS + 1, 0), FAULT_WAIT); // it is on its way
+    get_will_not_come(THEIRS + 1, world.engine->last_fetch);
+    expect_asked_for_alone(THEIRS + 1, 10);
+}
+
+static void what_will_not_come_and_is_not_needed_stays(void **state)
+{
+    const uint8_t byte = 5;
+
+    (void)state;
+    make_two_stale();
+    (void)use_page(THEIRS, 0);
+    world.n_sent = 0;
+    get_will_not_come(THEIRS + 1, world.engine->last_fetch - 1);
+    assert_true(page_of(world.engine, THEIRS + 1)->fetching); // of another one
+    get_will_not_come(THEIRS + 1, world.engine->last_fetch);
+    assert_false(page_of(world.engine, THEIRS + 1)->fetching);
+    assert_int_equal(world.n_sent, 0);
+    get_refreshed(THEIRS, 12, 100, &byte, 1);
+    get_notice(THEIRS, 13);
+    (void)use_page(THEIRS, 0);
+    expect_asked_for_alone(THEIRS, 12);
+    (void)use_page(THEIRS + 1, 0);
+    expect_asked_for_alone(THEIRS + 1, 10);
 }
 
 static void nothing_is_kept_when_memory_is_short(void **state)
@@ -391,6 +435,41 @@ static void a_record_ends_with_the_ownership(void **state)
     expect_all(first);
 }
 
+// A page that is needed, and one that is asked for ahead; this node owns neither any more.
+static void what_is_elsewhere_is_passed_on_if_it_is_needed(void **state)
+{
+    uint8_t body[2 * WIRE_SIZE_stale_copy];
+    struct wire_writer writer = {body, body + sizeof body, 0};
+    const struct message *fetch;
+
+    (void)state;
+    for (page_no page = OURS; page < OURS + 2; page++) {
+        world.n_sent = 0;
+        own(page);
+        page_of(world.engine, page)->moves = 0;
+        get_fetch(0, page, 1); // and has it
+        assert_false(page_of(world.engine, page)->is_owner);
+        wire_put_stale_copy(&writer, &(struct wire_stale_copy){page, 1});
+    }
+    world.n_sent = 0;
+    get(2, &(struct message){.type = MESSAGE_refresh,
+                             .u.refresh = {.write = 1, .id = 7},
+                             .body = body,
+                             .body_size = sizeof body});
+    assert_int_equal(world.n_sent, 2);
+    assert_int_equal(world.sent[0].to, 0);
+    fetch = &world.sent[0].message;
+    assert_int_equal(fetch->type, MESSAGE_fetch);
+    assert_int_equal(fetch->u.fetch.page, OURS);
+    assert_int_equal(fetch->u.fetch.count, 1);
+    assert_int_equal(fetch->u.fetch.requester, 2);
+    assert_int_equal(fetch->u.fetch.id, 7);
+    assert_true(fetch->u.fetch.write);
+    assert_false(fetch->u.fetch.has_copy);
+    assert_int_equal(answer_to(2).page, OURS + 1);
+    assert_int_equal(answer_to(2).flags, PAGE_WILL_NOT_COME);
+}
+
 // ---- subscriptions that end
 
 static void expect_refresh_from(uint32_t version)
@@ -501,7 +580,9 @@ int main(void)
         TEST(what_has_changed_is_put_into_the_bytes_that_were_kept),
         TEST(an_answer_that_is_too_old_is_asked_for_from_there),
         TEST(what_is_not_used_is_not_asked_for_ahead),
-        TEST(a_page_that_will_not_come_so_is_asked_for_whole),
+        TEST(what_will_not_come_ahead_is_asked_for_by_who_needs_it),
+        TEST(what_will_not_come_and_is_not_needed_stays),
+        TEST(what_is_elsewhere_is_passed_on_if_it_is_needed),
         TEST(nothing_is_kept_when_memory_is_short),
         TEST(lines_that_have_changed_are_sent),
         TEST(of_what_was_before_the_first_copy_all_is_sent),

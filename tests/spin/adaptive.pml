@@ -77,7 +77,6 @@
 //   PAGE         contents, owned (bit 7) and moves, epoch, version, whether it is subscribed
 //   REFRESH      base
 //   REFRESHED    diff, owned (bit 7) and moves, epoch, version, whether it is subscribed
-//   DONE         -
 //   UPDATE       writer, diff, epoch of the hint followed, round
 //   HANDED       moves and copyset, epoch, version; the ACK is right behind
 //   ACK          writer, version or 0, round
@@ -88,7 +87,7 @@
 //   RECALL       whether it may be read on
 //   RECALLED     -
 // A diff is mask * 16 + value.
-mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, DONE, UPDATE, HANDED, ACK, PUSH,
+mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, UPDATE, HANDED, ACK, PUSH,
           PUSH_ACK, OWNER_IS, TOLD, RECALL, RECALLED };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, byte };
@@ -1104,7 +1103,7 @@ inline go_on(x, from)
     fi;
     if
     :: kind == FETCH -> step_ends(ON_FETCH, from, a, 0, 0, 0);
-    :: kind == REFRESH -> step_ends(ON_FETCH, from, from, IS_AHEAD, 0, 0);
+    :: kind == REFRESH -> step_ends(ON_FETCH, from, from, 0, 0, 0);
     :: else
     fi;
     if
@@ -1158,18 +1157,14 @@ inline receive(x, from)
     :: kind == REFRESH ->
         if
         :: is_owner[x] -> g_serves = 2;
-        :: else -> send(x, from, DONE, 0, 0, 0, 0, 0);
+        :: else -> // from here on as if all of it had been asked for
+            assert(hint[x] != NOBODY);
+            send(x, hint[x], FETCH, from, epoch[x], 0, 0, 0);
         fi
     :: kind == GRANT ->
         on_grant(x);
         step_ends(ON_GRANT, from, x, 0, 0, 0);
     :: kind == PAGE || kind == REFRESHED -> on_page(x, from, b, c, d, e);
-    :: kind == DONE -> // whole, the next time
-        assert(fetching[x] && stale[x]);
-        fetching[x] = 0;
-        forget_copy(x);
-        step_ends(ON_SETTLED, from, 0, 0, 0, 0);
-        apply_kept(x);
     :: kind == UPDATE -> on_update(x, from, a, b, c, d);
     :: kind == HANDED -> on_handed(x, from, a, b, c); // and is ACK now
     :: kind == ACK
