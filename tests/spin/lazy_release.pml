@@ -28,6 +28,11 @@
 //   E1, H2    as in eager_release.pml
 //   progress  nobody waits when no message is on its way
 //
+// SCOPE: the protocol is scope (section 12). Byte k is written under mutex k, whose token brings the notices of what was
+// written under it, and nothing else; who is told without a token hears all. With -DBYTES=3 two of them have a page in common.
+//   J1 to J3  in place of Z1 to Z6: who has had the token since the last write of a byte, or was told of it so, has
+//             that in its copy
+//
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, ATOMICS, of all nodes together.
 // FREED: the block is freed, and the next one gets its pages (section 11; blocks.pml); without atomic operations.
 // PAIR: two nodes only. START: 0 untouched pages, 1 of each page any owner and any copies.
@@ -140,6 +145,10 @@ bit releasing[NODES];
 byte token[BYTES] = NOBODY; // nobody: anybody may take it
 byte count[BYTES]; // of writes
 byte unreleased[BYTES];
+#ifdef SCOPE
+byte list_of[BYTES];      // where the token is: the version of its byte's page
+bit is_written[BYTES];    // since the token came, and was seen to be
+#endif
 byte heard[NODES] = 7; // of the last write: a bit for each byte
 bit in_atomic[NODES];
 byte performed;        // atomic operations,
@@ -261,7 +270,11 @@ c_decl {
 };
 
 c_code {
+#ifdef SCOPE
+    const char *const model_protocol = "scope";
+#else
     const char *const model_protocol = "lazy-release";
+#endif
 
     void model_record(int x, int p, int *to)
     {
@@ -637,7 +650,7 @@ inline seal(x, p)
     moves[AT(x, p)] = STAYS;
     if
     :: state[AT(x, p)] == EXCLUSIVE ->
-#ifndef M_NOT_SEALED
+#if !defined(M_NOT_SEALED) && !defined(SCOPE)
         if
         :: listed[AT(x, p)] -> make_version(x, p);
         :: else
@@ -839,11 +852,17 @@ inline release_now(x, p)
     fi
 }
 
+#ifdef SCOPE
+#define IS_DROPPED true
+#else
+#define IS_DROPPED coin
+#endif
+
 inline make_stale(x, p)
 {
     release_now(x, p);
     if
-    :: coin -> become_absent(AT(x, p));
+    :: IS_DROPPED -> become_absent(AT(x, p));
     :: else ->
         state[AT(x, p)] = ABSENT;
         stale[AT(x, p)] = 1;
@@ -1179,6 +1198,10 @@ inline write_byte(x, k, with_twin)
     count[k]++;
     token[k] = x;
     unreleased[k] = 1;
+#ifdef SCOPE
+    is_written[k] =
+        is_written[k] || listed[AT(x, PAGE_OF(k))] || state[AT(x, PAGE_OF(k))] == DIRTY; // U2
+#endif
     heard[0] = heard[0] & ~BIT(k);
     heard[1] = heard[1] & ~BIT(k);
     heard[2] = heard[2] & ~BIT(k);
@@ -1219,6 +1242,18 @@ inline release_dirty(x, p, how)
     fi
 }
 
+#ifdef SCOPE
+#define MAKES_VERSION(x, p) is_owner[AT(x, p)]
+#ifdef M_OWNER_WRITES_UNSEEN
+#define IS_SEEN_AGAIN(x, p) false
+#else
+#define IS_SEEN_AGAIN(x, p) (is_owner[AT(x, p)] && moves[AT(x, p)] == STAYS) // J2
+#endif
+#else
+#define MAKES_VERSION(x, p) (state[AT(x, p)] == EXCLUSIVE)
+#define IS_SEEN_AGAIN(x, p) false
+#endif
+
 inline release_page(x, p, how)
 {
     step_begins(x, p);
@@ -1227,7 +1262,11 @@ inline release_page(x, p, how)
     :: state[AT(x, p)] != DIRTY && listed[AT(x, p)] ->
         listed[AT(x, p)] = 0;
         if
-        :: state[AT(x, p)] == EXCLUSIVE -> make_version(x, p);
+        :: MAKES_VERSION(x, p) -> make_version(x, p);
+        :: else
+        fi;
+        if
+        :: IS_SEEN_AGAIN(x, p) -> state[AT(x, p)] = CLEAN;
         :: else
         fi
     :: else
@@ -1258,10 +1297,35 @@ inline start_release(x, how)
     check();
 }
 
+#ifdef SCOPE
+// U1, U3: what was written under the mutex, here and before.
+inline prepare_to_tell_of(x, k)
+{
+    if
+    :: is_written[k] ->
+#ifndef M_LIST_IS_OLD
+        list_of[k] = notice[AT(x, PAGE_OF(k))];
+#endif
+        is_written[k] = 0;
+    :: else
+    fi;
+    t_notices = (PAGE_OF(k) == 0 -> list_of[k] : list_of[k] << 4);
+    t_counts = PACK((k == 0 -> count[0] : UNKNOWN), (k == 1 -> count[1] : UNKNOWN));
+    t_more = (BYTES < 3 -> 0 : (k == 2 -> count[2] : UNKNOWN));
+}
+#endif
+
 inline tell(x, dst, k)
 {
     n_tells++;
+#ifdef SCOPE
+    if
+    :: k == NOBODY -> prepare_to_tell(x);
+    :: else -> prepare_to_tell_of(x, k);
+    fi;
+#else
     prepare_to_tell(x);
+#endif
     send(x, dst, TOLD, k, t_notices, t_counts, t_more, NOTICES_OF(x));
     if
     :: k != NOBODY -> token[k] = ON_WAY;
@@ -1319,6 +1383,12 @@ inline receive_from(from, x)
     d_step { receive(x, from) }
 }
 
+#ifdef SCOPE
+#define WRITES_AGAINST_TWIN false // an owner
+#else
+#define WRITES_AGAINST_TWIN true
+#endif
+
 proctype node(byte me; byte next; byte last)
 {
 end:
@@ -1337,7 +1407,8 @@ end:
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0, 0) }
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1, 0) }
     :: d_step {
-        MAY_WRITE(me, 0) && is_owner[AT(me, 0)] && state[AT(me, 0)] == CLEAN ->
+        WRITES_AGAINST_TWIN && MAY_WRITE(me, 0) && is_owner[AT(me, 0)] &&
+        state[AT(me, 0)] == CLEAN ->
         write_byte(me, 0, 1)
        }
 #if BYTES == 3

@@ -21,6 +21,7 @@ twice='moving'                   # granted although it has an owner: E1, H3
 waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
 heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
+released='unreleased'            # what is released is not at the owner: M4
 knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
@@ -97,6 +98,15 @@ CLOSED_TOO_EARLY|lazy_release -DFREED -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASE
 OWNER_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DSTART=0 -DWRITES=0 -DFETCHES=3 -DRELEASES=0 -DTELLS=0|$circulates|news of owners say which block they are of
 NOTICE_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DWRITES=0 -DFETCHES=1 -DRELEASES=0 -DTELLS=1|$none|notices say which block they are of
 MOVES_UNRELEASED|lazy_release -DPAIR -DPAGES=1|$heard|a token, or a thread that moves, goes when what was written is released
+OWNER_WRITES_UNSEEN|lazy_release -DSCOPE -DPAIR -DBYTES=3 -DWRITES=2 -DRELEASES=2 -DFETCHES=1 -DTELLS=2|$heard|what an owner writes after a release is seen again
+LIST_IS_OLD|lazy_release -DSCOPE -DPAIR -DFETCHES=1|$heard|a token brings notices of what was written under its mutex
+NOT_STALE|lazy_release -DSCOPE -DPAIR -DFETCHES=1|$heard|a copy that a mutex's notice names is dropped
+COPIES_STAY|implicit -DPAIR|$heard|an acquire drops all copies
+NOT_FRESH|implicit -DWRITES=1 -DRELEASES=1 -DFETCHES=1 -DTELLS=1|$heard|what was asked for before an acquire is not used after it
+NO_LAST_DIFF|implicit -DPAIR|$released|a dirty copy that is dropped is diffed
+LAST_DIFFS_DO_NOT_COUNT|implicit -DWRITES=2 -DRELEASES=1 -DFETCHES=2 -DTELLS=2|$released|so do those count that acquires have sent
+NOT_WAITING|implicit -DPAIR|$released|a release ends when its diffs have arrived
+MOVES_UNRELEASED|implicit -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
 NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
 WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
