@@ -25,6 +25,7 @@
 //   progress   nobody waits when no message is on its way
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, of all nodes together.
+// FREED: the block is freed, and the next one gets its page (section 11; blocks.pml).
 // PAIR: two nodes only. START: 0 untouched page, 1 any owner, any copies, each subscribed or not;
 // 2 a page that migrates, and has stayed with any other nodes.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
@@ -82,13 +83,15 @@
 //   ACK          writer, version or 0, round
 //   PUSH         writer, diff, epoch, version
 //   PUSH_ACK     writer, whether the copy was dropped (1), or is to be pushed to no more (2)
-//   OWNER_IS     epoch
-//   TOLD         token or NOBODY, notice, counts, owner, its epoch
+//   OWNER_IS     epoch, which block
+//   TOLD         token or NOBODY, notice and which block it is of (bit 6), counts, owner, its epoch
 //   RECALL       whether it may be read on
 //   RECALLED     -
+//   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 // A diff is mask * 16 + value.
 mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, UPDATE, HANDED, ACK, PUSH,
-          PUSH_ACK, OWNER_IS, TOLD, RECALL, RECALLED };
+          PUSH_ACK, OWNER_IS, TOLD, RECALL, RECALLED,
+          CLOSE, GONE, NEW, ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -115,6 +118,7 @@ bit stale[NODES];
 bit is_left[NODES]; // a copy that has stayed
 bit has_owner_update[NODES];
 byte notice[NODES]; // the latest version that was heard of,
+bit notice_of[NODES]; // of which block,
 byte noted_owner[NODES] = NOBODY; // and what it says of a page that migrates
 byte noted_epoch[NODES];
 
@@ -157,6 +161,18 @@ byte moving;
 byte moving_copyset;
 byte copies_sent; // that are subscribed, on their way
 
+#ifdef FREED
+#define IS_OF_PAGE(type)                                                       \
+    (type != OWNER_IS && type != TOLD && type != CLOSE && type != GONE &&      \
+     type != NEW && type != ANSWER)
+#define SAY(src, dst, type) send(src, dst, type, 0, 0, 0, 0, 0)
+#include "blocks.pml"
+#else
+#define IS_USED_NOW true
+#define IS_KNOWN(x, serial) true
+#define SERIAL(x) 0
+#endif
+
 hidden mtype kind;
 hidden byte a, b, c, d, e, v, w, n, m;
 hidden mtype answer;
@@ -181,6 +197,10 @@ byte coin; // a free choice of the step under way; 0 between steps
 #define IS_UNTOUCHED(x) (x == DIRECTORY && !is_owner[x] && epoch[x] == 0)
 #define ROUTE(x)                                                               \
     (is_owner[x] -> x : (hint[x] == NOBODY -> DIRECTORY : hint[x]))
+
+#define IS_OF_BLOCK(x) (notice_of[x] == SERIAL(x))
+#define IS_LATER(x, ver, serial)                                               \
+    ((serial) > notice_of[x] || ((serial) == notice_of[x] && (ver) > notice[x]))
 
 // ---- mutants
 
@@ -217,7 +237,8 @@ byte coin; // a free choice of the step under way; 0 between steps
 #ifdef M_NOT_FRESH
 #define IS_FRESH(x, is_pushed, ver) true
 #else
-#define IS_FRESH(x, is_pushed, ver) ((is_pushed) || notice[x] <= (ver))
+#define IS_FRESH(x, is_pushed, ver)                                            \
+    ((is_pushed) || notice[x] <= (ver) || !IS_OF_BLOCK(x))
 #endif
 #ifdef M_NOT_STALE
 #define BECOMES_STALE(x) false
@@ -358,10 +379,14 @@ inline check_node(j, o1, o2)
 inline check()
 {
     coin = 0;
-    check_node(0, 1, 2);
-    check_node(1, 0, 2);
-    check_node(2, 0, 1);
-    assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched); // E1
+    if
+    :: IS_USED_NOW ->
+        check_node(0, 1, 2);
+        check_node(1, 0, 2);
+        check_node(2, 0, 1);
+        assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched); // E1
+    :: else -> assert(!QUIET); // progress
+    fi;
     assert(!QUIET || (fetching[0] + fetching[1] + fetching[2] + in_flight[0] +
                           in_flight[1] + in_flight[2] + releasing[0] +
                           releasing[1] + releasing[2] ==
@@ -375,6 +400,9 @@ inline send(src, dst, type, f1, f2, f3, f4, f5)
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f2, dst);
+#ifdef FREED
+    n_on_way = n_on_way + IS_OF_PAGE(type);
+#endif
     WIRE(src, dst)!type, f1, f2, f3, f4, f5;
 }
 
@@ -443,8 +471,9 @@ inline learn_owner(x, who, ep)
 inline note(x, ver)
 {
     if
-    :: ver > notice[x] ->
+    :: IS_LATER(x, ver, SERIAL(x)) ->
         notice[x] = ver;
+        notice_of[x] = SERIAL(x);
         noted_owner[x] = (is_owner[x] && migrating -> x : NOBODY);
         noted_epoch[x] = (is_owner[x] && migrating -> epoch[x] : 0);
     :: else
@@ -494,6 +523,71 @@ inline forget_lines()
     line[1] = 0;
 }
 
+#ifdef FREED
+#define HAS_NO_CALLS(x) (CALLS(x, 0) + CALLS(x, 1) + CALLS(x, 2) == 0)
+#define IS_FINISHED(x)                                                         \
+    (!fetching[x] && in_flight[x] == 0 && NOT_PUSHED(x) && HAS_NO_CALLS(x) &&  \
+     reply_to[BY(x, 0)] + reply_to[BY(x, 1)] + reply_to[BY(x, 2)] == 0)
+
+inline close_pages(x)
+{
+    if
+#ifndef M_RELEASED_WHEN_CLOSED
+    :: state[x] == DIRTY -> state[x] = CLEAN; twin[x] = 0; listed[x] = 0;
+    :: state[x] != DIRTY -> listed[x] = 0;
+#endif
+    :: else
+    fi
+}
+
+inline forget_pages(x)
+{
+    if
+    :: is_owner[x] ->
+        copyset[x] = 0;
+        readers = 0;
+        lack = 0;
+        called = 0;
+        migrating = 0;
+        has_written = 0;
+        forget_lines();
+    :: else
+    fi;
+    forget_copy(x);
+    is_owner[x] = 0;
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+    if
+    :: notice_of[x] == 0 ->
+        notice[x] = 0;
+        noted_owner[x] = NOBODY;
+        noted_epoch[x] = 0;
+    :: else
+    fi
+}
+
+// Nobody tells of these numbers of writes but who knows the new block.
+inline begin_anew()
+{
+    n = 0;
+    do
+    :: n < BYTES ->
+        token[n] = NOBODY;
+        unreleased[n] = 0;
+        count[n] = (count[n] | 1) + 1;
+        n++
+    :: else -> break
+    od;
+    touched = 0;
+    moving = 0;
+    heard[0] = 3;
+    heard[1] = 3;
+    heard[2] = 3;
+}
+
+#include "blocks.pml"
+#endif
+
 // ---- versions, at the owner
 
 // Who else has a copy has missed it.
@@ -531,6 +625,12 @@ inline make_version_of(x, diff)
 
 // ---- recall
 
+#if defined(FREED) && !defined(M_CALLED_WHEN_CLOSED)
+#define MAY_CALL(x) (known[x] != CLOSED) // B1
+#else
+#define MAY_CALL(x) true
+#endif
+
 // All readers but one.
 inline call_back(x, but, to_read)
 {
@@ -538,7 +638,7 @@ inline call_back(x, but, to_read)
     do
     :: n < NODES ->
         if
-        :: n != but && (readers & ~called) & BIT(n) ->
+        :: n != but && (readers & ~called) & BIT(n) && MAY_CALL(x) ->
             called = called | BIT(n);
             CALLS(x, n)++;
             send(x, n, RECALL, to_read, 0, 0, 0, 0);
@@ -960,6 +1060,9 @@ inline on_handed(x, from, copies, ep, ver)
     step_ends(ON_HANDED, from, x, 0, ver, ep);
     WIRE(from, x)?kind, a, b, c, d, e;
     assert(kind == ACK);
+#ifdef FREED
+    n_on_way--;
+#endif
 }
 
 inline on_ack(x, from, writer, ver, of_round)
@@ -1046,10 +1149,16 @@ inline on_push_ack(x, from, writer, what)
 inline prepare_to_tell(x)
 {
     t_counts = PACK(TELLS_OF(x, 0), TELLS_OF(x, 1));
-    t_notice = notice[x];
+    t_notice = notice[x] | notice_of[x] << 6;
     t_owner = noted_owner[x];
     t_epoch = noted_epoch[x];
 }
+
+#ifdef FREED
+#define IS_IN_A_BLOCK(x) (known[x] != NONE)
+#else
+#define IS_IN_A_BLOCK(x) true
+#endif
 
 // A node that owns the page is the one to be asked, and has nothing here to be told.
 inline follow_owner(x, owner, ep)
@@ -1064,19 +1173,20 @@ inline follow_owner(x, owner, ep)
     fi
 }
 
-inline hear(x, ver, counts, owner, ep)
+inline hear(x, ver, serial, counts, owner, ep)
 {
     if
-    :: ver > notice[x] ->
+    :: (ver) > 0 && IS_LATER(x, ver, serial) ->
         notice[x] = ver;
+        notice_of[x] = serial;
         noted_owner[x] = owner;
         noted_epoch[x] = ep;
         if
-        :: state[x] != ABSENT && !is_owner[x] && ver > base[x] &&
-           BECOMES_STALE(x) -> g_stale = 1;
+        :: IS_IN_A_BLOCK(x) && IS_OF_BLOCK(x) && state[x] != ABSENT &&
+           !is_owner[x] && (ver) > base[x] && BECOMES_STALE(x) -> g_stale = 1;
         :: else
         fi;
-        g_follows = 1;
+        g_follows = IS_IN_A_BLOCK(x) && IS_OF_BLOCK(x);
     :: else
     fi;
     if
@@ -1150,6 +1260,9 @@ inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c, d, e;
     printf("%d: %e from %d: %d %d %d %d %d\n", x, kind, from, a, b, c, d, e);
+#ifdef FREED
+    n_on_way = n_on_way - IS_OF_PAGE(kind);
+#endif
     step_begins(x);
     if
     :: kind == FETCH ->
@@ -1170,11 +1283,20 @@ inline receive(x, from)
     :: kind == ACK
     :: kind == PUSH -> on_push(x, from, a, b, c, d);
     :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
-    :: kind == OWNER_IS ->
+#ifdef FREED
+    :: kind == OWNER_IS && !IS_KNOWN(x, b)
+    :: kind == CLOSE ->
+        on_close(x);
+        step_ends(ON_CLOSED, from, 0, 0, 0, 0);
+    :: kind == GONE -> on_gone(x);
+    :: kind == NEW -> on_new(x);
+    :: kind == ANSWER -> on_answer();
+#endif
+    :: kind == OWNER_IS && IS_KNOWN(x, b) ->
         learn_owner(x, from, a);
         step_ends(ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD ->
-        hear(x, b, c, d, e);
+        hear(x, b & 63, (b >> 6), c, d, e);
         if
         :: a != NOBODY -> token[a] = x; heard[x] = heard[x] | BIT(a);
         :: else
@@ -1188,6 +1310,9 @@ inline receive(x, from)
     fi;
     go_on(x, from);
     tidy(x);
+#ifdef FREED
+    answer_if_finished(x);
+#endif
     check();
 }
 
@@ -1220,7 +1345,7 @@ inline tell_owner(x)
 {
     has_owner_update[x] = 0;
     if
-    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0, 0, 0);
+    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], SERIAL(x), 0, 0, 0);
     :: else
     fi;
     check();
@@ -1322,10 +1447,11 @@ inline tell(x, dst, k)
     check();
 }
 
-#define MAY_FAULT(x) (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES)
+#define MAY_FAULT(x)                                                           \
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_USED_NOW)
 #define MAY_WRITE(x, k)                                                        \
     (state[x] != ABSENT && (token[k] == x || token[k] == NOBODY) &&            \
-     n_writes < WRITES && (!is_left[x] || is_owner[x]))
+     n_writes < WRITES && (!is_left[x] || is_owner[x]) && IS_USED_NOW)
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #define MAY_RELEASE(x)                                                         \
     (n_releases < RELEASES && !releasing[x] &&                                 \
@@ -1337,6 +1463,11 @@ inline tell(x, dst, k)
 #endif
 #define MAY_GIVE(x, k)                                                         \
     (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
+#ifdef FREED
+#define IS_ORDERED(x, k)                                                       \
+    (token[k] != ON_WAY && HAS_HEARD(x, k) && (token[k] == x || unreleased[k] == 0))
+#define MAY_FREE(x) (block == USED && IS_ORDERED(x, 0) && IS_ORDERED(x, 1))
+#endif
 #define MAY_TELL(x) (n_tells < TELLS && notice[x] != 0)
 #define HAS(type, from, x) WIRE(from, x)?[type, _, _, _, _, _]
 
@@ -1367,7 +1498,8 @@ end:
     :: d_step { MAY_FAULT(me) -> fault(me) }
     :: d_step { has_owner_update[me] -> tell_owner(me) }
     :: d_step {
-        is_left[me] && !is_owner[me] && state[me] != ABSENT && n_writes < WRITES ->
+        is_left[me] && !is_owner[me] && state[me] != ABSENT && n_writes < WRITES &&
+        IS_USED_NOW ->
         give_up(me)
        }
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0, 0) }
@@ -1389,6 +1521,9 @@ end:
     :: d_step { MAY_GIVE(me, 0) -> tell(me, last, 0) }
     :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
     :: d_step { MAY_TELL(me) -> tell(me, last, NOBODY) }
+#endif
+#ifdef FREED
+    :: d_step { MAY_FREE(me) -> free_block(me) }
 #endif
     od
 }
