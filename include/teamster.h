@@ -1238,7 +1238,10 @@ typedef struct tm_loop_attr {
  * A loop has memory: entered again, a node does the same iterations as before, with the data
  * that it has; but if nodes have not ended together, by the processor time that parts have taken,
  * shares are cut anew, so that they do. At first they are by the power of nodes and their
- * workers. With another range the cuts are where they were in proportion.
+ * workers. With another range the cuts are where they were in proportion. If a node is short of
+ * memory, entry after entry, the policy in force (--policy) says which pieces of the range it
+ * gives away, by power, memory and shared pages, as it does for threads; a node's iterations need
+ * not be in a row then, and one entry is slower, in which it is found out which pages they use.
  *
  * Within a task or another loop it runs on the caller's node.
  *

@@ -50,12 +50,15 @@ static void track(void *owner)
 }
 
 // Each page is touched once more by each of its threads, on all nodes at the same time.
-static double tracking_s(void *owner)
+double balancing_tracking_s(struct node *node)
 {
-    struct node *node = owner;
-
     return TRACKING_S + TRACKED_PAGE_S * (double)engine_n_pages(node->engine) /
                             node->port.roster.n_live;
+}
+
+static double tracking_s(void *owner)
+{
+    return balancing_tracking_s(owner);
 }
 
 // A job of the observer.
@@ -144,17 +147,18 @@ static void print_lines(const char *text)
 static size_t decision_in(const char *text)
 {
     static const char when[] = "iteration ";
+    static const char which[] = "loop ";
     const size_t n = strcspn(text, "\n");
 
-    return strncmp(text, when, sizeof when - 1) == 0 &&
+    return (strncmp(text, when, sizeof when - 1) == 0 ||
+            strncmp(text, which, sizeof which - 1) == 0) &&
                    (text[n] == '\0' || text[n + 1] == '\0')
                ? n
                : 0;
 }
 
-static void explain(void *owner, const char *text)
+void balancing_explain(struct node *node, const char *text)
 {
-    struct node *node = owner;
     const size_t n = decision_in(text);
 
     if (node->options.explain) {
@@ -164,6 +168,17 @@ static void explain(void *owner, const char *text)
         findings_note_words(node, text, n);
         showing_note_words(node, text, n);
     }
+}
+
+static void explain(void *owner, const char *text)
+{
+    balancing_explain(owner, text);
+}
+
+static int is_explained(const struct node *node)
+{
+    return node->options.explain || findings_is_wanted(node) ||
+           showing_is_on(node);
 }
 
 // Seconds, what is usual while it is not known.
@@ -255,7 +270,12 @@ static void describe_node(void *owner, unsigned i, struct node_view *view)
     free(nodes);
 }
 
-static int is_policy_wanted(struct node *node)
+void balancing_describe(struct node *node, node_id id, struct node_view *view)
+{
+    describe_node(node, roster_place(&node->port.roster, id), view);
+}
+
+static int is_policy_wanted(const struct node *node)
 {
     return strcmp(node->options.policy, "none") != 0 &&
            strcmp(node->options.policy, "initial") != 0;
@@ -265,6 +285,33 @@ static int is_policy_wanted(struct node *node)
 static int is_deciding(struct node *node)
 {
     return node->options.counts.n > 0 || is_policy_wanted(node);
+}
+
+int balancing_places_loops(const struct node *node)
+{
+    return node->self == 0 && node->options.shuffle == 0 &&
+           node->options.counts.n == 0 && is_policy_wanted(node) &&
+           policy_find(node->options.policy)->uses_memory;
+}
+
+void balancing_configure_loop(struct node *node, const node_id *ids, unsigned n,
+                              uint32_t *crowds, struct scheme_config *config)
+{
+    struct node_capacity *nodes = calloc(n, sizeof *nodes);
+
+    ensure_memory(nodes != NULL);
+    for (unsigned i = 0; i < n; i++) {
+        nodes[i] = *capacity_of(node, ids[i]);
+    }
+    capacity_crowds(nodes, n, crowds);
+    free(nodes);
+    *config = (struct scheme_config){
+        .policy = policy_find(node->options.policy),
+        .n_nodes = n,
+        .explains = is_explained(node),
+        .crowds = crowds,
+    };
+    ensure(cost_model_find(node->options.model, &config->model));
 }
 
 // Checkpoints are made where iterations end, and nobody says where that is.
@@ -317,8 +364,7 @@ static struct scheme *new_scheme(struct node *node)
         .policy = policy_find(is_policy_wanted(node) ? node->options.policy
                                                      : "initial"),
         .n_nodes = node->port.roster.n_live,
-        .explains = node->options.explain || findings_is_wanted(node) ||
-                    showing_is_on(node),
+        .explains = is_explained(node),
         .only_watches = !is_deciding(node) || node->port.roster.n_live == 1,
     };
     struct node_capacity *nodes = new_capacity(node);

@@ -201,6 +201,11 @@ static struct memory_use totals(struct node *node)
     };
 }
 
+void paging_total_use(struct node *node, struct memory_use *use)
+{
+    *use = totals(node);
+}
+
 void paging_take_use(struct node *node, struct memory_use *use)
 {
     struct memory_use *told = &node->paging.told;

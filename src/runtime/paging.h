@@ -103,6 +103,9 @@ int paging_note_arrival(struct node *node, struct thread *thread);
 /** What a thread uses, in which order, has been tracked. Of one that has used nothing
  * what was known before counts on. */
 void paging_learn(struct node *node, const struct access_set *set);
+/** What too little memory has cost all threads since the start; the budget is not told.
+ * Under the node lock. */
+void paging_total_use(struct node *node, struct memory_use *use);
 /** What too little memory has cost since the last call. Under the node lock. */
 void paging_take_use(struct node *node, struct memory_use *use);
 

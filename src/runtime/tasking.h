@@ -53,7 +53,8 @@ struct tasking {
     uint8_t is_to_ask;      ///< idle runners are to ask other nodes anew
     uint8_t is_to_announce; ///< who has come has not heard that there are tasks
     struct open_group *waits;
-    struct table loops; ///< struct loop_memory: task_loops.c
+    struct table loops; ///< struct loop_memory: loop_memory.c
+    unsigned n_places;  ///< of loops whose pieces are placed
 };
 
 // ---- runners.c

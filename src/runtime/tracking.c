@@ -18,6 +18,10 @@
 // waiting, when it returns from it; and who was in no barrier, at its first fault.
 // Of the latter, touches of pages that others have mapped just then are missed.
 //
+// Pieces of a loop are tracked in the same way, by themselves: the thread that does a node's
+// part of an entry has them tracked from the first to the last, and while it does one, all
+// that it touches is the piece's. Barriers and ends of iterations have no part in that.
+//
 // Nothing waits for ever: when the program's threads wait for each other in a way
 // that the gate forbids (spinning, pipes), or when an iteration takes very much
 // longer than the one before, the node gives up and says so.
@@ -34,6 +38,7 @@
 #include "runtime/parts.h"
 #include "runtime/script.h"
 #include "runtime/threads.h"
+#include "tasks/pieces.h"
 
 #include <stdlib.h>
 
@@ -50,7 +55,8 @@ static int is_on(struct node *node)
 
 static void open_tracking(struct node *node)
 {
-    node->tracking.track = track_new(&node->space, node_n_slots(node));
+    node->tracking.track =
+        track_new(&node->space, node_n_slots(node) + NODE_PIECES_MAX);
     if (node->tracking.track == NULL) {
         log_fatal(EXIT_MEMORY, "no memory to track %u threads",
                   node->options.max_threads);
@@ -168,20 +174,25 @@ static size_t twins_max(const struct node *node)
     return now.resident / PART_FOR_TWINS;
 }
 
-static void begin(struct node *node, struct tracking *tracking)
+static void switch_on(struct node *node, struct tracking *tracking)
 {
     size_t n;
     struct page_run *runs = list_pages(node, &n);
 
-    tracking->is_armed = 0;
-    tracking->began_early = 0;
-    tracking->before_ns = tracking->period_ns;
     tracking->began_ns = clock_now_ns();
-    tracking->iteration = sync_most_counted(node->sync) + 1;
     track_begin(tracking->track, runs, n, twins_max(node));
     atomic_store_explicit(&tracking->is_on, 1, memory_order_release);
     ult_close_gate(node->ult);
     free(runs);
+}
+
+static void begin(struct node *node, struct tracking *tracking)
+{
+    tracking->is_armed = 0;
+    tracking->began_early = 0;
+    tracking->before_ns = tracking->period_ns;
+    tracking->iteration = sync_most_counted(node->sync) + 1;
+    switch_on(node, tracking);
 }
 
 static void stop(struct node *node, struct tracking *tracking)
@@ -193,6 +204,7 @@ static void stop(struct node *node, struct tracking *tracking)
     track_end(tracking->track, runs, n);
     ult_open_gate(node->ult);
     expect(node, 0);
+    tracking->is_of_loop = 0;
     free(runs);
 }
 
@@ -328,7 +340,7 @@ void tracking_at_barrier(struct node *node, uint64_t key, enum sync_stage stage)
         tracking_passes(node);
         script_passes(node);
     }
-    if (!tracking->is_armed && !is_on(node)) {
+    if ((!tracking->is_armed && !is_on(node)) || tracking->is_of_loop) {
         return;
     }
     if (stage == STAGE_PASSING) {
@@ -345,12 +357,13 @@ static void thread_arrived(struct node *node, struct thread *thread)
 {
     struct tracking *tracking = &node->tracking;
 
-    if (tracking->is_armed && !any_thread(node, is_under_way, 0)) {
+    if (tracking->is_armed && !tracking->is_of_loop &&
+        !any_thread(node, is_under_way, 0)) {
         begin(node, tracking);
         tracking->began_early = 1;
     }
     thread->ended_ns = clock_now_ns();
-    thread->is_tracked = is_on(node);
+    thread->is_tracked = is_on(node) && !tracking->is_of_loop;
 }
 
 static void thread_left(struct node *node, struct thread *thread)
@@ -361,10 +374,34 @@ static void thread_left(struct node *node, struct thread *thread)
         return;
     }
     track_forget(tracking->track, thread_slot_of(thread->number));
+    if (tracking->is_of_loop) {
+        return;
+    }
     if (thread->is_tracked && !tracking->began_early &&
         !any_thread(node, is_expected, 0)) {
         end(node, tracking); // it was the last one
     }
+}
+
+// Whose turn it is, where sets are kept.
+struct user {
+    unsigned slot;
+    uint64_t number;
+};
+
+static struct user user_of(const struct tracking *tracking,
+                           const struct thread *thread)
+{
+    return tracking->is_of_loop && thread->number == tracking->piece_thread
+               ? (struct user){tracking->piece_slot, tracking->piece}
+               : (struct user){thread_slot_of(thread->number), thread->number};
+}
+
+static void take_turn(struct tracking *tracking, const struct thread *thread)
+{
+    const struct user user = user_of(tracking, thread);
+
+    track_turn(tracking->track, user.slot, user.number);
 }
 
 void tracking_turn(void *owner, struct ult *ult)
@@ -374,8 +411,7 @@ void tracking_turn(void *owner, struct ult *ult)
 
     node_enter(node);
     if (is_on(node) && thread != NULL) {
-        track_turn(node->tracking.track, thread_slot_of(thread->number),
-                   thread->number);
+        take_turn(&node->tracking, thread);
     }
     node_leave(node);
 }
@@ -383,8 +419,80 @@ void tracking_turn(void *owner, struct ult *ult)
 void tracking_touch(struct node *node, const struct thread *thread,
                     page_no page, int is_write)
 {
-    track_touch(node->tracking.track, thread_slot_of(thread->number),
-                thread->number, page, is_write);
+    const struct user user = user_of(&node->tracking, thread);
+
+    track_touch(node->tracking.track, user.slot, user.number, page, is_write);
+}
+
+// ---- pieces of a loop
+
+static void name_piece(struct node *node, unsigned piece, unsigned at)
+{
+    node->tracking.piece = PIECE_BIT | piece;
+    node->tracking.piece_slot = node_n_slots(node) + at;
+}
+
+int tracking_begin_pieces(struct node *node, uint32_t round, unsigned first,
+                          uint64_t usual_ns)
+{
+    struct tracking *tracking = &node->tracking;
+    int begins;
+
+    node_enter(node);
+    begins = !is_on(node) && !tracking->is_armed;
+    if (begins) {
+        tracking->round = round;
+        tracking->is_of_loop = 1;
+        tracking->piece_thread = thread_self()->number;
+        tracking->before_ns = usual_ns;
+        name_piece(node, first, 0);
+        switch_on(node, tracking);
+    }
+    node_leave(node);
+    tracking_enter(tracking);
+    return begins;
+}
+
+// Is this round's entry still tracked, or was that given up?
+static int is_at_pieces(struct node *node, uint32_t round)
+{
+    return is_on(node) && node->tracking.is_of_loop &&
+           node->tracking.round == round;
+}
+
+void tracking_next_piece(struct node *node, unsigned piece, unsigned at)
+{
+    node_enter(node);
+    if (is_on(node) && node->tracking.is_of_loop) {
+        name_piece(node, piece, at);
+        take_turn(&node->tracking, thread_self());
+    }
+    node_leave(node);
+}
+
+static void end_pieces(struct node *node, struct tracking *tracking)
+{
+    const uint64_t took_ns = clock_now_ns() - tracking->began_ns;
+    const struct access_set *set;
+    unsigned slot = 0;
+
+    stop(node, tracking);
+    while ((set = track_next(tracking->track, &slot)) != NULL) {
+        if (set->thread & PIECE_BIT) {
+            send_set(node, tracking, set);
+        }
+    }
+    send_done(node, tracking, 0, took_ns);
+    track_clear(tracking->track);
+}
+
+void tracking_end_pieces(struct node *node, uint32_t round)
+{
+    node_enter(node);
+    if (is_at_pieces(node, round)) {
+        end_pieces(node, &node->tracking);
+    }
+    node_leave(node);
 }
 
 // ---- from the root, and by time

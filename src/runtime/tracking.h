@@ -12,7 +12,11 @@
 
 struct node;
 
-/* Which pages threads use, and in which order, in one iteration. */
+/* Which pages threads use, and in which order, in one iteration; or the pieces of a loop in
+ * one entry. */
+
+/** The number of a piece, where those of threads are: no thread has it. */
+#define PIECE_BIT (UINT64_C(1) << 62)
 
 /** What the message `track` asks for. */
 enum track_what {
@@ -48,7 +52,13 @@ struct tracking {
     uint64_t before_ns; ///< the one before the tracked one
     uint64_t iteration; ///< that is tracked, as threads count
 
+    int is_of_loop;        ///< pieces are tracked, no iteration
+    uint64_t piece_thread; ///< who does them
+    uint64_t piece;        ///< with PIECE_BIT
+    unsigned piece_slot;   ///< behind those of threads
+
     struct access_sets *sets; ///< the root, while a round is under way
+    int is_for_loop;          ///< it is of a loop's entry
     uint32_t last_round;
     uint64_t give_up_ns;                       ///< 0: nobody is done
     tracking_done_fn *done[N_TRACKING_ASKERS]; ///< NULL: it has not asked
@@ -86,6 +96,18 @@ static inline void tracking_enter(const struct tracking *tracking)
     }
 }
 
+/** The calling thread is about to do pieces of a loop, one after the other: track them
+ * for a round that tracking_ask_pieces() has begun.
+ * @param first     the first piece
+ * @param usual_ns  what they take together when they are not tracked
+ * @return 0: something else is tracked here */
+int tracking_begin_pieces(struct node *node, uint32_t round, unsigned first,
+                          uint64_t usual_ns);
+/** Its next piece. @param at  the how manieth of it, < NODE_PIECES_MAX */
+void tracking_next_piece(struct node *node, unsigned piece, unsigned at);
+/** It has done them: the root is told. Nothing if that was given up meanwhile. */
+void tracking_end_pieces(struct node *node, uint32_t round);
+
 // ---- tracking_round.c: the root's part
 
 /** Track the next iteration, on all nodes; or if a round is under way, wait for what
@@ -93,6 +115,16 @@ static inline void tracking_enter(const struct tracking *tracking)
  *         called, once for all that the asker has asked; 0 while members change */
 int tracking_ask(struct node *node, enum tracking_asker asker,
                  tracking_done_fn *done);
+/** Begin a round of a loop's entry: those nodes will be told, and answer, with their parts of
+ * that. Root, under the node lock.
+ * @param takes_part  [n_nodes]
+ * @return its number; 0: another round is under way, or members change */
+uint32_t tracking_ask_pieces(struct node *node, const uint8_t *takes_part);
+/** The entry is over. Root, under the node lock.
+ * @return for access_sets_free(); NULL: some node has not tracked its part */
+struct access_sets *tracking_take_pieces(struct node *node);
+/** Root: is it that of a loop's entry? */
+int tracking_is_of(const struct node *node, uint32_t round);
 /** Root: is a round under way? */
 int tracking_is_active(struct node *node);
 /** track_set or track_done has arrived. */

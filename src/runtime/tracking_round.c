@@ -12,6 +12,10 @@
 // a node without threads in iterations will never begin one. Nodes that have not
 // answered when ANSWER_ITERATIONS times that iteration has passed again are given up.
 //
+// A round of a loop's entry is begun and ended by who enters the loop: nodes are told with
+// their parts of it, and have answered when these have come back. Nobody else gets what it
+// finds, which is of no thread.
+//
 // --track asks for rounds by itself, and writes what comes as text.
 #include "base/clock.h"
 #include "base/ensure.h"
@@ -55,8 +59,7 @@ static enum track_what what_for(enum tracking_asker asker)
     return asker == TRACKING_FOR_SCRIPT ? TRACK_BEGIN_PHASES : TRACK_BEGIN;
 }
 
-static void start(struct node *node, struct tracking *tracking,
-                  enum track_what what)
+static void start(struct node *node, struct tracking *tracking)
 {
     tracking->last_round++;
     tracking->sets = access_sets_new(tracking->last_round, node->n_nodes,
@@ -64,7 +67,6 @@ static void start(struct node *node, struct tracking *tracking,
     ensure_memory(tracking->sets != NULL);
     leave_out_those_gone(node, tracking->sets);
     tracking->give_up_ns = 0;
-    tell_all(node, tracking->last_round, what);
 }
 
 int tracking_ask(struct node *node, enum tracking_asker asker,
@@ -73,14 +75,58 @@ int tracking_ask(struct node *node, enum tracking_asker asker,
     struct tracking *tracking = &node->tracking;
 
     ensure(node->self == 0);
-    if (node_is_changing(node)) {
+    if (node_is_changing(node) || tracking->is_for_loop) {
         return 0;
     }
     if (tracking->sets == NULL) {
-        start(node, tracking, what_for(asker));
+        start(node, tracking);
+        tell_all(node, tracking->last_round, what_for(asker));
     }
     tracking->done[asker] = done;
     return 1;
+}
+
+// ---- of a loop's entry
+
+uint32_t tracking_ask_pieces(struct node *node, const uint8_t *takes_part)
+{
+    static const struct node_tracking nothing;
+    struct tracking *tracking = &node->tracking;
+
+    ensure(node->self == 0);
+    if (node_is_changing(node) || tracking->sets != NULL) {
+        return 0;
+    }
+    start(node, tracking);
+    tracking->is_for_loop = 1;
+    for (unsigned i = 0; i < node->n_nodes; i++) {
+        if (!takes_part[i] && roster_has(&node->port.roster, (node_id)i)) {
+            ensure(access_sets_done(tracking->sets, (node_id)i, &nothing) ==
+                   TM_OK);
+        }
+    }
+    return tracking->last_round;
+}
+
+int tracking_is_of(const struct node *node, uint32_t round)
+{
+    return node->tracking.is_for_loop && node->tracking.last_round == round;
+}
+
+// Those that have not answered will not.
+struct access_sets *tracking_take_pieces(struct node *node)
+{
+    struct tracking *tracking = &node->tracking;
+    struct access_sets *sets = tracking->sets;
+
+    ensure(tracking->is_for_loop);
+    tracking->sets = NULL;
+    tracking->is_for_loop = 0;
+    if (access_sets_is_whole(sets)) {
+        return sets;
+    }
+    access_sets_free(sets);
+    return NULL;
 }
 
 int tracking_is_active(struct node *node)
@@ -118,7 +164,7 @@ static tm_status note_done(struct node *node, struct tracking *tracking,
     };
     tm_status status = access_sets_done(tracking->sets, from, &said);
 
-    if (status != TM_OK) {
+    if (status != TM_OK || tracking->is_for_loop) {
         return status;
     }
     if (access_sets_is_complete(tracking->sets)) {

@@ -5,7 +5,7 @@
     test_paging.py TEST --build DIR [--app NAME] [--all]
 
 Tests: app (of --app), policies (of --app), random, uneven, crossing,
-scattered, litmus, calls, end, numbers, full_disk, bad_disk, too_little, slots, resident, calm, home, travel, kernel. --all: not a
+scattered, litmus, calls, end, numbers, full_disk, bad_disk, too_little, slots, resident, calm, home, travel, loops, kernel. --all: not a
 choice of the combinations, but all.
 """
 import argparse
@@ -450,6 +450,58 @@ class Tests:
                                for node, pages in most.items()):
                 job.fail("too many pages", output)
             self.expect_empty(job)
+
+    def enter_loops(self, how, n_entries, policy, budgets=("32M", "4M", "32M"),
+                    n_rows=2048, variables=None):
+        """@return pages that came in, and messages, in the last entries; the output"""
+        with tempfile.NamedTemporaryFile("w", suffix=".hosts") as hosts:
+            hosts.write("".join(f"n{i} speed=100 memory={budget}\n"
+                                for i, budget in enumerate(budgets)))
+            hosts.flush()
+            job = jobs.Job(
+                self.path("cli", "teamster"),
+                ["--hostfile", hosts.name, "--emulate", "--explain",
+                 "--swap-dir", self.folder, "--swap-rate", "20M", "--policy",
+                 policy, self.path("tests/cluster", "shelves"), how, n_entries,
+                 n_rows, 500], variables or {})
+            output = job.expect_success(jobs.DEADLINE_S * 4)
+        costs = re.search(r"the last 8: (\d+) pages in, (\d+) messages", output)
+        print(f"{how}, {policy}: {costs[0]}")
+        return int(costs[1]), int(costs[2]), output
+
+    def loops(self):
+        """A node that is short of memory gives pieces of its loops away, and they stay
+        away: hardly a page comes in any more. Of two loops over the same rows, too."""
+        for how, i in (("one", 0), ("two", 1)):
+            n_before, _, output = self.enter_loops(how, 30, "none")
+            if n_before < 200 or "loop " in output:
+                raise jobs.Failure(f"{how}: not as it should be\n{output}")
+            for n_entries in (50, 100, 200):  # on a busy machine times are
+                # too uncertain for long
+                n_now, _, output = self.enter_loops(
+                    how, n_entries, "cpu-mem", variables={
+                        "TEAMSTER_FAULT_SOURCE": SOURCES[i]})
+                if n_now * 4 < n_before and re.search(
+                        r"loop .*: iteration \d+: \d+ threads move", output):
+                    break
+            else:
+                raise jobs.Failure(f"{how}: {n_now} pages came in\n{output}")
+
+    def loops_with_ranges(self):
+        """Results are right whatever the range, and by whichever policy, with all memory
+        short; where nobody is short, an entry costs as many messages as without a
+        policy."""
+        for i, (how, policy) in enumerate((
+                ("shrinking", "cpu-mem"), ("ranges", "cpu-mem"),
+                ("one", "mem"), ("two", "optimal"), ("one", "mem-share"))):
+            self.enter_loops(how, 20, policy, ("1M",) * 3, 256, {
+                "TEAMSTER_WORKERS": str(1 + i % 2),
+                "TEAMSTER_FAULT_SOURCE": SOURCES[i % 2]})
+        n_without, n_with = [
+            self.enter_loops("idle", 24, policy, ("32M",) * 3, 256)[1]
+            for policy in ("none", "cpu-mem")]
+        if n_with > n_without + 16:
+            raise jobs.Failure(f"messages: {n_without}, then {n_with}")
 
     def resident(self):
         """What the kernel sees stays within the budget, and 64 pages.
