@@ -338,6 +338,30 @@ class Buddies(Recovery):
             if "3 nodes instead of 4" not in output:
                 job.fail("other nodes", output)
 
+    def a_host_joins_only_when_all_is_there_again(self):
+        """X2: who asks for it while nodes read their parts of a checkpoint waits until they have."""
+        right = self.right(self.program("resumed", *WORK, "-b", 300))
+        for slow in "01":
+            self.variables["TEAMSTER_TEST_SLOW_LOADS"] = f"{slow}:2000"
+            job = self.start_on("a,b", self.program("resumed", *WORK, "-b", 300, "-p", 10000),
+                                *self.words(every=100000))
+            job.await_line("checkpoints are in memory")
+            self.save(job)
+            os.kill(self.node_of(job, 1), signal.SIGKILL)
+            job.await_line("back to iteration")
+            answers = []
+
+            def is_heard():
+                answers.append(self.ask(job, "add", job.process.pid, "c"))
+                return answers[-1][0] not in (NODE_LOST, 78)  # it goes back, or has not begun yet
+
+            if not jobs.wait_until(is_heard) or answers[-1][0] != 0:
+                job.fail(f"{answers[-1]}", job.kill_all())
+            output = job.expect_success()
+            if self.result(output) != right or len(BACK.findall(output)) != 1:
+                job.fail("another result, or not back", output)
+            self.expect_no_folder(job, output)
+
     def what_a_host_has_stays_when_its_nodes_leave(self):
         """Until there is a checkpoint without it, and one may be lost then, too."""
         program = self.program("resumed", *TALK)
