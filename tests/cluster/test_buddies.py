@@ -410,6 +410,17 @@ class Buddies(Recovery):
         if output.count(self.UNASKED) != 1 or "2 nodes instead of 3" not in output:
             job.fail("other words", output)
 
+    def nothing_is_said_and_it_goes_back(self):
+        """On several hosts that is so without a word."""
+        right = self.right_of_work()
+        job = jobs.Job(self.path("cli", "teamster"), [
+            "--ssh", self.ssh, "-H", "a,b", *self.program("resumed", *WORK, "-p", 10000, "-o")],
+            self.variables, through=("env", "-u", "TEAMSTER_BUDDY"))
+        job.await_line(self.UNASKED)
+        self.save(job)
+        self.lose(job, "b")
+        self.expect_goes_on(job, right)
+
     def nobody_has_asked_and_it_is_saved_by_itself(self):
         right = self.right_of_work()
         self.variables["TEAMSTER_TEST_EVERY"] = "0:100"
@@ -554,7 +565,7 @@ class Buddies(Recovery):
             job.kill_all()
 
     def nobody_has_asked_on_one_host_or_has_said_no(self):
-        for places, options in (("a,b", ()), ("a,b", ("--buddy=auto", "--recover=0")),
+        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--buddy=auto", "--recover=0")),
                                 ("a:2", ("--buddy=auto",)),
                                 ("localhost:2", ("--buddy=auto",))):
             job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,
