@@ -139,7 +139,7 @@ static void rest(struct node *node)
 
 static void tell_none(const struct node *node, const char *why)
 {
-    if (node->options.buddy_is_tried) { // and nobody has asked for it
+    if (node->options.buddy_is_tried && !buddies_is_too_much(why)) {
         log_debug("no checkpoint: %s", why);
     } else {
         log_warning("no checkpoint: %s", why);

@@ -30,8 +30,8 @@ from test_recovery import BACK
 
 HOSTS_MAX = 5
 BEGINNING = "back to the beginning"
-# What `teamster add` and `remove` end with if the run is about to end, or goes back; if a host is lost meanwhile; and if the launcher
-# has not heard yet that this one is.
+# What `teamster add` and `remove` end with if the run is about to end, or goes back; if a host is lost meanwhile; and if
+# the launcher has not heard yet that this one is.
 REFUSED = (64, 69, 75, 78)
 # Applications with what makes them longer: how much of it two trials have. Sums of `sequential` are without effort.
 APPS = {"nbody": (("--size", 400, "--threads", 6), "--iterations", (30, 150)),
@@ -98,9 +98,9 @@ class Churn(Buddies):
         return self.program("resumed", *words, "-p", 15000), self.program("resumed", *words)
 
     def draw_resumed(self):
-        """Its pauses tell how long it takes, at least."""
+        """Its pauses tell how long it takes, and about as much as they take is lost."""
         pause_us = self.random.choice((20000, 50000))
-        words = ("-t", self.random.randrange(3, 8), "-i", int(60e6 * self.options.minutes / pause_us),
+        words = ("-t", self.random.randrange(3, 8), "-i", int(60e6 * self.options.minutes / (pause_us + 20000)),
                  "-b", self.random.randrange(1, 1500))
         talk = ("-o",) if self.random.random() < 0.3 else ()
         return self.program("resumed", *words, "-p", pause_us, *talk), self.program("resumed", *words)
@@ -183,7 +183,7 @@ class Churn(Buddies):
         ring = [host for host in self.ring_before if host not in lost]
         at = {host: i for i, host in enumerate(self.ring_before)}
 
-        def is_far(one, other):
+        def are_no_buddies(one, other):
             return (at[one] - at[other]) % len(at) not in (0, 1, len(at) - 1)
 
         found = list(lost)
@@ -191,7 +191,7 @@ class Churn(Buddies):
         self.random.shuffle(ring)
         for host in ring:
             if (host != "localhost" and host in there and len(found) < n + len(lost) and len(there) > len(found) + 1
-                    and all(is_far(host, other) for other in found)):
+                    and all(are_no_buddies(host, other) for other in found)):
                 found.append(host)
         return found[len(lost):]
 
