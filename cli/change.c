@@ -96,10 +96,13 @@ void change_request(void *owner, struct control_client *client,
     } else if (strcmp(line, "watch closely") == 0) {
         client->watches = WATCHES_CLOSELY;
     } else if (job->phase != JOB_RUNNING) {
-        control_answer(client, EXIT_NODE_LOST,
-                       job->phase < JOB_RUNNING
-                           ? "the program has not begun yet; try again"
-                           : "the job ends");
+        control_answer(
+            client, EXIT_NODE_LOST,
+            job->phase < JOB_RUNNING
+                ? "the program has not begun yet; try again"
+            : recovery_is_wanted(&job->recovery)
+                ? "the job ends, or goes back to a checkpoint; try again then"
+                : "the job ends");
     } else if (strcmp(line, "checkpoint") == 0) {
         saving_ask(job, client);
     } else if (strncmp(line, "remove ", 7) == 0) {

@@ -63,6 +63,28 @@ static int is_done_again(const struct job *job)
            !held_is_due(&job->held);
 }
 
+// Nobody has asked for it, so that it is said when it is so, and by the launcher: that is no output of the program, which
+// would end the line of --progress.
+static void tell_first(struct job *job)
+{
+    if (job->plan->is_tried && job->recovery.n_back == 0 &&
+        job->recovery.saved.generation == 0) {
+        job_say(job, "from now on, each minute this run is saved in the memory "
+                     "of its hosts, and goes back to that if one is lost "
+                     "(docs/checkpoints.md, chapter 9; --buddy=off: it ends)");
+    }
+}
+
+// R6
+static void drop_saved(struct job *job)
+{
+    const struct recovery *recovery = &job->recovery;
+
+    if (recovery->outside[0] != '\0' && recovery->saved.generation > 0) {
+        stored_keep(job, 0);
+    }
+}
+
 void recovery_note_saved(struct job *job, uint64_t generation,
                          uint64_t iteration)
 {
@@ -71,6 +93,7 @@ void recovery_note_saved(struct job *job, uint64_t generation,
     if (!recovery_has_marks(recovery)) {
         return;
     }
+    tell_first(job);
     held_saved(&job->held, generation);
     if (recovery->passed_ns == 0 &&
         recovery->saved.iteration > recovery->farthest) {
@@ -84,6 +107,7 @@ void recovery_note_saved(struct job *job, uint64_t generation,
                                      .at_ns = clock_now_ns()};
     seen_saved(&recovery->out, generation);
     seen_saved(&recovery->err, generation);
+    drop_saved(job);
 }
 
 // R5
@@ -99,6 +123,7 @@ tm_status recovery_note_outside(struct job *job, struct node *node,
                  node->id, words.text);
     }
     link_send(&node->link, BOOT_OUTSIDE_HEARD, NULL, 0);
+    drop_saved(job);
     return TM_OK;
 }
 

@@ -292,7 +292,7 @@ static void a_buddy_is_asked_for_or_is_the_launchers_choice(void **state)
     options = read_with("TEAMSTER_BUDDY", "none"); // as it was called before
     assert_true(!options.buddy && !options.buddy_is_auto);
     options = read_with("TEAMSTER_POLICY", "none"); // nothing is said
-    assert_true(!options.buddy && !options.buddy_is_auto);
+    assert_true(!options.buddy && options.buddy_is_auto);
     options = read_with("TEAMSTER_BUDDY", "every=7");
     assert_true(options.buddy && !options.buddy_is_auto);
     assert_true(!options.buddy_is_tried);

@@ -18,12 +18,16 @@
 //
 // B1 A manifest is on a host only when each file is on two, if there are two.
 // B2 A generation goes from a host only when the one after it is on all hosts.
+// B3 If nobody has asked for it, what is saved takes no memory that the program needs: a node that can get
+//    less than it had when it was saved has the launcher know; all of it goes, and the run goes back no more.
 #include "runtime/buddies.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cluster/host_ring.h"
 #include "os/checkpoint_manifest.h"
 #include "os/memory_watch.h"
 #include "runtime/node.h"
+#include "runtime/outside.h"
 #include "runtime/parts.h"
 
 #include <errno.h>
@@ -41,6 +45,8 @@
 /** Nobody has asked for it: all that a node has must fit in so often, whatever of it is new, so that
  * the program can still grow by more than that. And pages that are in a swap file stay there. */
 #define TIMES_IF_TRIED 8u
+
+#define POLL_EVERY_NS UINT64_C(1000000000)
 
 /** A folder in which no file can be. */
 #define NOWHERE "/dev/null/" CHECKPOINT_IN_MEMORY
@@ -122,10 +128,7 @@ void buddies_tell_where(const struct node *node)
                                         node->members.host_of, 0) == NODE_NONE;
 
     if (node->options.buddy_is_tried) {
-        log_error("each minute this run is saved in the memory of its hosts, "
-                  "if it can be, and goes back to that if one is lost "
-                  "(docs/checkpoints.md, chapter 9; --buddy=off: it ends)");
-        return;
+        return; // the launcher does, when it is so
     }
     log_error("checkpoints are in memory, %s, every %u %s: shared memory and "
               "threads, but not what main(), libraries and files have "
@@ -147,12 +150,26 @@ static int is_ample(struct node *node, uint64_t n_whole, uint64_t spare)
     return pager.out == 0 && n_whole <= spare / TIMES_IF_TRIED;
 }
 
+int buddies_is_too_much(const char *why)
+{
+    return strstr(why, TOO_MUCH) != NULL;
+}
+
+// REQUIRES(node->mutex)
+static uint64_t spare_memory(struct node *node,
+                             const struct memory_state *memory)
+{
+    return planned_faults_spare(&node->planned_faults,
+                                node->checkpoint.generation,
+                                memory->available.bytes) /
+           capacity_n_beside(node, node->n_nodes);
+}
+
 const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
                                  uint64_t n_whole)
 {
     struct memory_watch watch;
     struct memory_state memory;
-    unsigned n_beside;
     uint64_t spare;
     int will_do;
 
@@ -165,13 +182,10 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
     }
     memory_read(&watch, &memory);
     node_enter(node);
-    n_beside = capacity_n_beside(node, node->n_nodes);
-    spare =
-        planned_faults_spare(&node->planned_faults, node->checkpoint.generation,
-                             memory.available.bytes) /
-        n_beside;
+    spare = spare_memory(node, &memory);
     node->buddies.room = spare / TIMES_IN_MEMORY;
     will_do = !node->options.buddy_is_tried || is_ample(node, n_whole, spare);
+    node->buddies.n_whole = will_do ? n_whole : node->buddies.n_whole;
     node_leave(node);
     return will_do ? buddies_why_no_more(node, n_bytes) : TOO_MUCH;
 }
@@ -330,6 +344,40 @@ static tm_status receive(struct node *node, node_id from,
     }
 }
 
+// REQUIRES(node->mutex)
+static int is_short(struct node *node)
+{
+    struct memory_watch watch;
+    struct memory_state memory;
+
+    if (memory_open(&watch, "") != TM_OK) {
+        return 0;
+    }
+    memory_read(&watch, &memory);
+    return spare_memory(node, &memory) < node->buddies.n_whole;
+}
+
+static int tick(struct node *node)
+{
+    struct buddies *buddies = &node->buddies;
+    const uint64_t now_ns = clock_now_ns();
+
+    if (!node->options.buddy_is_tried || buddies->n_whole == 0 ||
+        now_ns - buddies->polled_ns < POLL_EVERY_NS) {
+        return 0;
+    }
+    buddies->polled_ns = now_ns;
+    if (!buddies->is_short && is_short(node)) { // B3
+        buddies->is_short = 1;
+        outside_refuse(node, "there was too little memory left, and what was "
+                             "saved has been given back");
+    }
+    if (buddies->is_short) {
+        outside_tell(node);
+    }
+    return 0;
+}
+
 static void open_buddies(struct node *node)
 {
     node->buddies.out.fd = -1;
@@ -337,6 +385,7 @@ static void open_buddies(struct node *node)
 
 const struct part part_buddies = {
     .open = open_buddies,
+    .tick = tick,
     .owns = OWNER_buddies,
     .receive = receive,
     .save = parts_save_nothing,

@@ -41,6 +41,12 @@ struct buddies {
 
     // the clerk's, then that of who writes the file
     uint64_t room; ///< bytes that there is memory to write anew
+
+    // if nobody has asked for it
+    uint64_t
+        n_whole; ///< bytes that this node had, when it was saved; 0: it was not
+    uint64_t polled_ns; ///< when it has read how much memory is left
+    int is_short;       ///< too little
 };
 
 /** With --buddy: have this node's checkpoints be in the folder of the run. Ends the process if there is
@@ -55,6 +61,9 @@ void buddies_note_beginning(struct node *node);
  * be asked when its threads are held.
  * @return what it is; NULL: nothing. Stays */
 const char *buddies_why_not_back(const struct node *node);
+
+/** Is this why there is no checkpoint: memory? */
+int buddies_is_too_much(const char *why);
 
 /** Nobody has asked for checkpoints (--buddy=auto), and there can be none: have the root make none. */
 void buddies_leave_out(struct node *node);

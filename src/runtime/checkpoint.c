@@ -139,7 +139,7 @@ static void rest(struct node *node)
 
 static void tell_none(const struct node *node, const char *why)
 {
-    if (node->options.buddy_is_tried) { // and nobody has asked for it
+    if (node->options.buddy_is_tried && !buddies_is_too_much(why)) {
         log_debug("no checkpoint: %s", why);
     } else {
         log_warning("no checkpoint: %s", why);
@@ -546,7 +546,8 @@ static void await_begin(struct node *node)
 
 int checkpoint_is_busy(const struct node *node)
 {
-    return node->checkpoint.step > CUT_GATHER || node->checkpoint.held_ns > 0;
+    return node->checkpoint.step > CUT_GATHER || node->checkpoint.held_ns > 0 ||
+           node->checkpoint.is_restoring;
 }
 
 // ---- the part
@@ -727,6 +728,7 @@ static void open_checkpoint(struct node *node)
     if (checkpoint->restored != NULL) {
         sync_hold_threads(node->sync);
         node->prepared.is_repeated = 1;
+        checkpoint->is_restoring = 1;
         node->prepared.n_told = (unsigned)checkpoint->restored->n_told;
         checkpoint->iteration = checkpoint->restored->iteration;
     }

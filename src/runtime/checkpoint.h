@@ -107,6 +107,7 @@ struct checkpoint {
 
     // a run that goes on from one
     struct checkpoint_manifest *restored; ///< NULL: it does not
+    int is_restoring; ///< from the start until all is as it was in it
     unsigned n_loaded;
     struct waiter *loader; ///< waits for all nodes to have read
 };
@@ -135,7 +136,8 @@ void checkpoint_fix_folders(struct options *options);
 /** Is this run to write checkpoints? */
 int checkpoint_is_wanted(const struct node *node);
 
-/** Are threads held, so that nodes must not come or go? Under the node lock. */
+/** Are threads held, or not there again yet, so that nodes must not come or go? Under the node
+ * lock. */
 int checkpoint_is_busy(const struct node *node);
 
 /** On the root: the launcher wants one, now; it is told what comes of it. Under the node lock. */

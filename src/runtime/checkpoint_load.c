@@ -227,10 +227,12 @@ static void tell_loaded(struct node *node, unsigned file, const char *why)
 
 static void load_part(struct node *node)
 {
-    const struct loading loading = describe_loading(node);
+    struct loading loading;
     const char *why = NULL;
     unsigned file = 0;
 
+    planned_faults_delay_load(&node->planned_faults);
+    loading = describe_loading(node);
     for (; file < loading.n_files && why == NULL; file++) {
         why = load_file(node, &loading, file);
     }

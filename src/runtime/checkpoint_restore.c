@@ -16,6 +16,8 @@
 // X1 A thread goes on when all is there that it may use: threads come last, and each node
 //    hears before of all that was written (LOADED is an acquire, and orders travel in front
 //    of threads).
+// X2 Nodes neither come nor go meanwhile: each reads the pages that fall to it among those that
+//    there are, all of them answer, and what a thread has goes to one node.
 #include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
@@ -490,4 +492,7 @@ void restore_all(struct node *node)
     tell_restored(node, began_ns);
     read_file(node, 0, take_list);
     read_files(node, take_thread);
+    node_enter(node);
+    node->checkpoint.is_restoring = 0; // X2
+    node_leave(node);
 }

@@ -138,6 +138,13 @@ void outside_refuse(struct node *node, const char *why)
     }
 }
 
+void outside_tell(struct node *node)
+{
+    if (!atomic_load(&node->outside.is_heard)) {
+        bootstrap_tell_outside(&node->bootstrap, why_of(&node->outside));
+    }
+}
+
 void outside_agree(struct node *node)
 {
     atomic_store(&node->outside.has_agreed, 1);

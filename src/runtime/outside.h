@@ -51,8 +51,13 @@ const char *outside_why_unsaved(struct node *node);
  * come later. */
 void outside_agree(struct node *node);
 
-/** Something else is the reason why this node may be in no checkpoint. At the start. */
+/** Something else is the reason why this node may be in no checkpoint. At the start; later on
+ * with outside_tell(). */
 void outside_refuse(struct node *node, const char *why);
+
+/** There is such a reason: have the launcher know, unless it does. Does not wait, and may have been in vain; so again and
+ * again. Service thread. */
+void outside_tell(struct node *node);
 
 /** The program goes on without the runtime, so that nothing can be told any more. On the root, while it runs. */
 void outside_end(struct node *node);

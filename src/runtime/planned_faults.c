@@ -8,6 +8,7 @@
 //   TEAMSTER_TEST_HOLD_CLERK=NODE:MS  the clerk of a node's checkpoints ends so much later
 //                                  than it has told what it wrote
 //   TEAMSTER_TEST_SLOW_FILES=NODE:MS  files of checkpoints are written so much later
+//   TEAMSTER_TEST_SLOW_LOADS=NODE:MS  a node reads its part of a checkpoint so much later
 //   TEAMSTER_TEST_REFUSE_COPIES=NODE:N  files of another host find no room, from their Nth
 //                                  part on
 //   TEAMSTER_TEST_REFUSE_MANIFESTS=NODE:N  nor do manifests, from the Nth on
@@ -56,6 +57,7 @@ void planned_faults_open(struct planned_faults *planned, node_id self,
     planned->lose_in = number_for(self, "TEAMSTER_TEST_LOSE_PAGE");
     planned->clerk_ms = number_for(self, "TEAMSTER_TEST_HOLD_CLERK");
     planned->file_ms = number_for(self, "TEAMSTER_TEST_SLOW_FILES");
+    planned->load_ms = number_for(self, "TEAMSTER_TEST_SLOW_LOADS");
     planned->refuse_in = number_for(self, "TEAMSTER_TEST_REFUSE_COPIES");
     planned->refuse_manifests_in =
         number_for(self, "TEAMSTER_TEST_REFUSE_MANIFESTS");
@@ -102,13 +104,23 @@ void planned_faults_delay_file(const struct planned_faults *planned)
     kthread_sleep_until(clock_now_ns() + planned->file_ms * 1000000);
 }
 
-void planned_faults_hold_clerk(const struct planned_faults *planned)
+static void yield_for_ms(uint64_t ms)
 {
-    const uint64_t end_ns = clock_now_ns() + planned->clerk_ms * 1000000;
+    const uint64_t end_ns = clock_now_ns() + ms * 1000000;
 
     while (clock_now_ns() < end_ns) {
         ult_yield(); // others go on
     }
+}
+
+void planned_faults_delay_load(const struct planned_faults *planned)
+{
+    yield_for_ms(planned->load_ms);
+}
+
+void planned_faults_hold_clerk(const struct planned_faults *planned)
+{
+    yield_for_ms(planned->clerk_ms);
 }
 
 int planned_faults_take(struct planned_faults *planned,
@@ -145,6 +157,11 @@ void planned_faults_hold_clerk(const struct planned_faults *planned)
 }
 
 void planned_faults_delay_file(const struct planned_faults *planned)
+{
+    (void)planned;
+}
+
+void planned_faults_delay_load(const struct planned_faults *planned)
 {
     (void)planned;
 }

@@ -11,6 +11,7 @@ struct planned_faults {
     uint64_t
         clerk_ms; ///< that a checkpoint's clerk takes to end when all is told
     uint64_t file_ms;   ///< that a file of a checkpoint is written later
+    uint64_t load_ms;   ///< that it is read later
     uint64_t refuse_in; ///< parts of another host's files until none is taken
     uint64_t refuse_manifests_in; ///< the same of manifests; 0: never
     uint64_t every_ms; ///< from one checkpoint to the next; 0: as it is said
@@ -33,6 +34,9 @@ void planned_faults_hold_clerk(const struct planned_faults *planned);
 
 /** A file of a checkpoint is about to be written, by a kernel thread of its own. */
 void planned_faults_delay_file(const struct planned_faults *planned);
+
+/** A node is about to read its part of a checkpoint, on the clerk's stack. */
+void planned_faults_delay_load(const struct planned_faults *planned);
 
 /** A part of another host's file has come. @return 1 if there is to be no room for it */
 int planned_faults_refuse_copy(struct planned_faults *planned);

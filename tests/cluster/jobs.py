@@ -135,6 +135,7 @@ class Job:
             self.command, text=True, errors="replace",
             env=environment({
                 "TEAMSTER_POLICY": "none",  # threads stay where a test says
+                "TEAMSTER_BUDDY": "off",  # and a lost node ends the run
                 **self.variables, name: value}),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)

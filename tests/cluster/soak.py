@@ -8,7 +8,8 @@ Parts: conformance, all variants of the simulated world; units, random tests of
 single layers; programs, random ones in random surroundings; audit, programs whose
 reads are judged; litmus; apps, applications against their checksums; members, nodes
 that come and go; failures, nodes and launchers that are killed; deaths, at any message, of
-nodes of runs that go back to a checkpoint; unasked, of all kinds of programs with --buddy=auto; ports, what ports of
+nodes of runs that go back to a checkpoint; churn, hosts that are lost every 20 s of a run of
+minutes, while others join; unasked, of all kinds of programs with --buddy=auto; ports, what ports of
 POSIX programs call, and programs that migrate and that race; unchanged, programs
 that were not written for Teamster.
 
@@ -157,6 +158,11 @@ def draw_deaths(dice, build):
     return [], build.script("test_deaths.py", "anywhere", "--seed", draw_seed(dice))
 
 
+def draw_churn(dice, build):
+    build.program("tests", "cluster", "resumed")
+    return [], build.script("test_churn.py", "hosts", "--minutes", "2", "--every", "20", "--seed", draw_seed(dice))
+
+
 def draw_unasked(dice, build):
     build.program("tests", "cluster", "resumed")
     return [], build.script("test_unasked.py", "anything", "--runs", "10", "--seed", draw_seed(dice))
@@ -188,6 +194,7 @@ PARTS = {  # how a command is drawn, and its part of the time
     "ports": (draw_port, 1),
     "failures": (draw_failure, 1),
     "deaths": (draw_deaths, 2),
+    "churn": (draw_churn, 2),
     "unasked": (draw_unasked, 2),
     "units": (draw_unit, 1),
     "unchanged": (draw_unchanged, 2),

@@ -338,6 +338,30 @@ class Buddies(Recovery):
             if "3 nodes instead of 4" not in output:
                 job.fail("other nodes", output)
 
+    def a_host_joins_only_when_all_is_there_again(self):
+        """X2: who asks for it while nodes read their parts of a checkpoint waits until they have."""
+        right = self.right(self.program("resumed", *WORK, "-b", 300))
+        for slow in "01":
+            self.variables["TEAMSTER_TEST_SLOW_LOADS"] = f"{slow}:2000"
+            job = self.start_on("a,b", self.program("resumed", *WORK, "-b", 300, "-p", 10000),
+                                *self.words(every=100000))
+            job.await_line("checkpoints are in memory")
+            self.save(job)
+            os.kill(self.node_of(job, 1), signal.SIGKILL)
+            job.await_line("back to iteration")
+            answers = []
+
+            def is_heard():
+                answers.append(self.ask(job, "add", job.process.pid, "c"))
+                return answers[-1][0] not in (NODE_LOST, 78)  # it goes back, or has not begun yet
+
+            if not jobs.wait_until(is_heard) or answers[-1][0] != 0:
+                job.fail(f"{answers[-1]}", job.kill_all())
+            output = job.expect_success()
+            if self.result(output) != right or len(BACK.findall(output)) != 1:
+                job.fail("another result, or not back", output)
+            self.expect_no_folder(job, output)
+
     def what_a_host_has_stays_when_its_nodes_leave(self):
         """Until there is a checkpoint without it, and one may be lost then, too."""
         program = self.program("resumed", *TALK)
@@ -364,15 +388,19 @@ class Buddies(Recovery):
     UNASKED = "each minute this run is saved in the memory of its hosts"
 
     def start_unasked(self, *words, places="a,b,c", options=()):
-        job = self.start_on(places, self.program("resumed", *words), "--buddy=auto", *options)
-        job.await_line(self.UNASKED)
+        return self.await_begun(self.start_on(places, self.program("resumed", *words), "--buddy=auto", *options))
+
+    def await_begun(self, job):
+        """Nothing is said of it: then who asks for what cannot be is told so."""
+        jobs.wait_until(lambda: "there is no node 99" in self.ask(job, "remove", job.process.pid, 99)[1]
+                        or job.process.poll() is not None)
         return job
 
     def expect_quiet(self, job, right=None):
-        """It ends well, and its runtime has said one line."""
+        """It ends well, and neither its runtime nor the launcher has said anything."""
         output = job.expect_success()
-        said = re.findall(r"^.*teamster: .*$", output, re.M)
-        if len(said) != 1 or self.UNASKED not in said[0]:
+        said = re.findall(r"^.*teamster(?: run)?: .*$", output, re.M)
+        if said:
             job.fail(f"said: {said}", output)
         if right is not None and self.result(output) != right:
             job.fail("another result", output)
@@ -385,6 +413,17 @@ class Buddies(Recovery):
         output = self.expect_goes_on(job, right)
         if output.count(self.UNASKED) != 1 or "2 nodes instead of 3" not in output:
             job.fail("other words", output)
+
+    def nothing_is_said_and_it_goes_back(self):
+        """On several hosts that is so without a word."""
+        right = self.right_of_work()
+        job = jobs.Job(self.path("cli", "teamster"), [
+            "--ssh", self.ssh, "-H", "a,b", *self.program("resumed", *WORK, "-p", 10000, "-o")],
+            self.variables, through=("env", "-u", "TEAMSTER_BUDDY"))
+        self.await_begun(job)
+        self.save(job)
+        self.lose(job, "b")
+        self.expect_goes_on(job, right)
 
     def nobody_has_asked_and_it_is_saved_by_itself(self):
         right = self.right_of_work()
@@ -453,7 +492,7 @@ class Buddies(Recovery):
             "--ssh", self.ssh, "-H", places, "--buddy=auto",
             *self.program("resumed", *words, "-f", change)], self.variables,
             through=("env", f"--chdir={folder}"))
-        job.await_line(self.UNASKED)
+        self.await_begun(job)
         self.save(job)
         if lost is not None:
             self.lose(job, lost)
@@ -475,6 +514,7 @@ class Buddies(Recovery):
     def nobody_has_asked_and_what_is_outside_has_changed(self):
         """It does not go back to what was saved before, and no checkpoint is made after it."""
         job = self.start_changing("append", *WORK, "-p", 10000)
+        self.expect_given_back(job)
         self.lose(job, "b")
         code, output = job.finish()
         if (code != NODE_LOST or BACK.search(output) or
@@ -489,6 +529,45 @@ class Buddies(Recovery):
         right = self.right_of_work()
         job = self.start_changing("reading", *WORK, "-p", 10000)
         self.expect_goes_on_without(job, "b", right)
+
+    def expect_given_back(self, job):
+        """R6: nothing is there that will not be gone back to."""
+        folders = self.folders_of(job)
+        jobs.wait_until(lambda: job.process.poll() is not None or not any(map(self.generations_in, folders)))
+        if not folders or job.process.poll() is not None or any(map(self.generations_in, folders)):
+            job.fail("what was saved is left", job.kill_all())
+
+    def nobody_has_asked_and_memory_has_become_short(self):
+        """B3: what was saved is given back, and one line says why there is no more, and why it does not go back."""
+        self.variables["TEAMSTER_TEST_EVERY"] = "0:200"
+        self.variables["TEAMSTER_TEST_SPARE"] = "1:100000"
+        job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000, "-b", 300)
+        job.await_line("no checkpoint: node 1 cannot write to memory: it would take more memory than there is")
+        self.expect_given_back(job)
+        self.lose(job, "c")
+        code, output = job.finish()
+        if (code != NODE_LOST or BACK.search(output) or output.count("no checkpoint:") != 1 or
+                "it does not go back: on n1 there was too little memory left" not in output):
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
+
+    def nobody_has_asked_and_who_interrupts_it_twice_is_obeyed(self):
+        """At once, though a node does not answer; also when another has just been lost, and it would go back."""
+        for is_lost in (0, 1):
+            self.variables["TM_TEST_SLOWDOWN"] = "100"  # it would wait for minutes
+            job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000)
+            self.save(job)
+            os.kill(self.node_of(job, 1), signal.SIGSTOP)
+            if is_lost:
+                os.kill(self.node_of(job, 2), signal.SIGKILL)
+                job.await_line("died: killed by SIGKILL")
+            else:
+                job.process.send_signal(signal.SIGINT)
+                job.await_line("SIGINT: ending")
+            job.process.send_signal(signal.SIGINT)
+            code, output = job.finish()
+            if code != 128 + signal.SIGINT or BACK.search(output):
+                job.fail(f"exit code {code}", output)
 
     def nobody_has_asked_and_main_goes_on_alone(self):
         """What it does behind tm_end() would be done again."""
@@ -522,7 +601,7 @@ class Buddies(Recovery):
             self.variables["TEAMSTER_TEST_SPARE"] = variables.get("TEAMSTER_TEST_SPARE", "")
             job = self.start_on("a,b,c", self.program(
                 "resumed", "-t", 3, "-i", 100000, "-p", 2000, "-b", n_pages), *options)
-            job.await_line("memory")
+            self.await_begun(job)
             for _ in range(3):
                 found = self.ask(job, "checkpoint", job.process.pid)
             if found[0] != code or (code != 0 and "more memory than there is" not in found[1]):
@@ -530,7 +609,7 @@ class Buddies(Recovery):
             job.kill_all()
 
     def nobody_has_asked_on_one_host_or_has_said_no(self):
-        for places, options in (("a,b", ()), ("a,b", ("--buddy=auto", "--recover=0")),
+        for places, options in (("a,b", ("--buddy=off",)), ("a,b", ("--buddy=auto", "--recover=0")),
                                 ("a:2", ("--buddy=auto",)),
                                 ("localhost:2", ("--buddy=auto",))):
             job = self.start_on(places, self.program("resumed", "-t", 2, "-i", 100000,

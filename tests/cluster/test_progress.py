@@ -18,6 +18,7 @@ import termios
 import time
 
 import jobs
+import logins
 
 TEAMSTER, PLATE = map(os.path.abspath, sys.argv[1:])
 CLEAR = "\r\033[K"
@@ -75,6 +76,15 @@ def it_is_there_while_the_program_is_silent():
     require(numbers and numbers == sorted(numbers), f"iterations: {shown}")
 
 
+def it_is_there_on_several_hosts():
+    """A run that is saved there, since nobody says that it is not to be, says nothing at its start."""
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w", encoding="ascii") as nothing:
+        code, seen = on_terminal(["--ssh", logins.Hosts(folder).ssh, "-H", "a,b", PLATE, "4"], nothing)
+    *shown, rest = lines_of(seen)
+    require(code == 0 and rest == "", f"exit code {code}: {seen!r}")
+    require(shown and all(map(LINE.match, shown)), f"not as it should be: {seen!r}")
+
+
 def it_is_not_wider_than_the_terminal():
     with open(os.devnull, "w", encoding="ascii") as nothing:
         code, seen = on_terminal(["-n", "2", PLATE, "2"], nothing, 20)
@@ -130,6 +140,7 @@ def who_pages_is_said():
 def main():
     try:
         it_is_there_while_the_program_is_silent()
+        it_is_there_on_several_hosts()
         it_is_not_wider_than_the_terminal()
         it_goes_when_the_program_writes()
         asked_for_it_stays_beside_what_the_program_writes()

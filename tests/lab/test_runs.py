@@ -73,7 +73,7 @@ class Run:
         self.begin(bed, [os.path.join(build, "cli", "teamster"), "run",
                          "--tag-output", *map(str, command)], host, folder,
                    {"TEAMSTER_POLICY": "none", "TEAMSTER_SSH": bed.ssh(),
-                    **variables})
+                    "TEAMSTER_BUDDY": "off", **variables})
 
     def begin(self, bed, command, host, folder, variables):
         """Start the command, with no variables of anybody else's."""
