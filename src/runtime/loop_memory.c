@@ -48,6 +48,7 @@ enum {
     OTHER_ENTRIES = 16,
     LEADERLESS_ENTRIES = 64, // then another one leads
     TRACKED_ENTRIES = 8,     // of one that leads, at most
+    LOOP_PLACES_MAX = 8, // each has the observer think at most once at a time
     NAME_BYTES = 160,
 };
 
@@ -208,20 +209,34 @@ static void name_loop(struct loop_place *place, const struct loop_call *call,
     }
 }
 
-// The place of this range, if there is one.
+// One that is about to leave is of the roster still, and has no share of a loop that begins.
+static int is_of_nodes(const struct loop_place *place,
+                       const struct loop_memory *memory)
+{
+    unsigned i = 0;
+
+    while (i < memory->n && place->n_nodes == memory->n &&
+           place->ids[i] == memory->shares[i].node) {
+        i++;
+    }
+    return i == memory->n;
+}
+
+// The place of this range for a loop, if there is one.
 static struct loop_place *find_place(const struct node *node,
+                                     const struct loop_memory *memory,
                                      const struct loop_call *call)
 {
-    const struct loop_memory *memory;
+    const struct loop_memory *other;
     size_t at = 0;
 
     while (node->tasking.n_places > 0 &&
-           (memory = table_next(&node->tasking.loops, &at)) != NULL) {
-        struct loop_place *place = memory->place;
+           (other = table_next(&node->tasking.loops, &at)) != NULL) {
+        struct loop_place *place = other->place;
 
-        if (place != NULL && !place->is_over &&
-            memory->epoch == node->port.roster.epoch &&
-            place->first == call->first && place->end == call->end) {
+        if (place != NULL && !place->is_over && other->epoch == memory->epoch &&
+            is_of_nodes(place, memory) && place->first == call->first &&
+            place->end == call->end) {
             return place;
         }
     }
@@ -313,11 +328,12 @@ static void leave_place(struct loop_memory *memory)
 static void join_place(const struct node *node, struct loop_memory *memory,
                        const struct loop_call *call)
 {
-    struct loop_place *place = find_place(node, call);
+    struct loop_place *place = find_place(node, memory, call);
 
     if (place != NULL) {
         place->n_users++;
         memory->place = place;
+        memory->n_short = 0;
     }
 }
 
@@ -351,6 +367,7 @@ static void begin_anew(struct node *node, struct loop_memory *memory)
     uint32_t n_workers[TM_MAX_NODES];
 
     leave_place(memory);
+    memory->is_unplaceable = 0;
     memory->epoch = node->port.roster.epoch;
     memory->n = roster_open(&node->port.roster, nodes);
     memory->shares =
@@ -364,6 +381,17 @@ static void begin_anew(struct node *node, struct loop_memory *memory)
     shares_begin(memory->shares, memory->n, 0, LONG_RANGE);
 }
 
+// It has been short of memory with just this range, and nobody has made a place for that.
+static int needs_place(const struct node *node,
+                       const struct loop_memory *memory,
+                       const struct loop_call *call)
+{
+    return memory->place == NULL && memory->n_short >= SHORT_ENTRIES &&
+           memory->first == call->first && memory->end == call->end &&
+           node->tasking.n_places < LOOP_PLACES_MAX &&
+           find_place(node, memory, call) == NULL;
+}
+
 // Begin or go on with what is known. Under the node lock.
 static struct loop_memory *recall(struct node *node,
                                   const struct loop_call *call)
@@ -373,7 +401,7 @@ static struct loop_memory *recall(struct node *node,
     if (memory->n == 0 || memory->epoch != node->port.roster.epoch) {
         begin_anew(node, memory);
     }
-    if (memory->n_short >= SHORT_ENTRIES && find_place(node, call) == NULL) {
+    if (needs_place(node, memory, call)) {
         memory->n_short = 0;
         memory->place = new_place(node, memory, call);
     }
@@ -411,7 +439,9 @@ static void take_pieces(struct loop_visit *visit)
     struct loop_place *place = visit->place;
     const size_t size = place->n_pieces * sizeof *visit->node_of;
 
+    ensure(visit->n == place->n_nodes);
     place->n_users++;
+    visit->usual_s = place->longest_s;
     visit->n_pieces = place->n_pieces;
     visit->node_of = malloc(size);
     visit->piece_s = calloc(place->n_pieces, sizeof *visit->piece_s);
@@ -478,6 +508,7 @@ void loop_visit_begin(struct node *node, struct loop_visit *visit,
     node_enter(node);
     memory = recall(node, call);
     visit->place = memory->place;
+    visit->epoch = memory->epoch;
     visit->counts =
         !memory->is_visited && tells_much(call->first, call->end, memory->n);
     memory->is_visited |= visit->counts;
@@ -505,9 +536,9 @@ unsigned loop_visit_runs(const struct loop_visit *visit, unsigned i,
 
 uint64_t loop_visit_usual_ns(const struct loop_visit *visit, unsigned i)
 {
-    return visit->place == NULL ? 0
-                                : (uint64_t)(visit->place->longest_s *
-                                             visit->shares[i].n_workers * 1e9);
+    return visit->place == NULL
+               ? 0
+               : (uint64_t)(visit->usual_s * visit->shares[i].n_workers * 1e9);
 }
 
 // ---- an entry ends
@@ -622,7 +653,7 @@ static void tell_place(struct node *node, struct loop_visit *visit)
     place->n_calm =
         loop_is_short(visit->reports, visit->n) ? 0 : place->n_calm + 1;
     place->is_over = place->n_calm >= CALM_ENTRIES && !place->has_changed;
-    if (visit->round != 0) {
+    if (visit->round != 0 && place->tracking == TRACKING_STARTED) {
         take_sets(node, place);
     }
     add_costs(place, visit);
@@ -649,13 +680,13 @@ static void remember_shares(const struct node *node, struct loop_memory *memory,
                           : 0;
 }
 
-// Have members changed meanwhile, or has the place been given up?
-static int is_outdated(const struct loop_memory *memory,
+// Have members changed meanwhile, or are about to, or has the place been given up?
+static int is_outdated(struct node *node, const struct loop_memory *memory,
                        const struct loop_visit *visit)
 {
-    return memory->n != visit->n || memory->place != visit->place ||
-           memory->shares[visit->n - 1].node !=
-               visit->shares[visit->n - 1].node;
+    return memory->epoch != visit->epoch || memory->n != visit->n ||
+           memory->place != visit->place ||
+           node->port.roster.epoch != visit->epoch || node_is_changing(node);
 }
 
 static void remember(struct node *node, struct loop_visit *visit)
@@ -663,7 +694,7 @@ static void remember(struct node *node, struct loop_visit *visit)
     struct loop_memory *memory = memory_of(node, visit->key);
 
     memory->is_visited = 0;
-    if (is_outdated(memory, visit)) {
+    if (is_outdated(node, memory, visit)) {
         return;
     }
     if (visit->place == NULL) {

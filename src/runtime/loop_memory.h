@@ -27,7 +27,9 @@ struct loop_visit {
 
     // For loop_memory.c.
     uint64_t key;
-    int counts; ///< what comes of it is remembered
+    uint32_t epoch; ///< of the roster
+    double usual_s; ///< of the place's slowest node, the latest time
+    int counts;     ///< what comes of it is remembered
     int64_t first;
     int64_t end;
     struct loop_place *place; ///< NULL: shares go by time

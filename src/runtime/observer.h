@@ -11,7 +11,7 @@ struct node;
 
 /* The observer, a kernel thread of each node. */
 
-#define OBSERVER_MAX_JOBS 8
+#define OBSERVER_MAX_JOBS 16
 
 typedef void observer_job(void *owner);
 

@@ -107,6 +107,7 @@ static unsigned piece_of(struct share_run *share, int64_t at)
 {
     const struct piece_run *run = runs_of(share);
     unsigned before = 0;
+    unsigned piece;
     int64_t length;
 
     while (at >= (length = length_of(&share->grid, run))) {
@@ -114,7 +115,8 @@ static unsigned piece_of(struct share_run *share, int64_t at)
         before += run->n;
         run++;
     }
-    return before + (unsigned)((double)at * run->n / (double)length);
+    piece = (unsigned)((double)at * run->n / (double)length);
+    return before + (piece < run->n ? piece : run->n - 1u); // rounded up
 }
 
 // Over all pieces that the part lies in: which of its iterations took how long is not known.
@@ -170,6 +172,7 @@ static void run_part(void *argument)
     struct share_run *share = part.share;
     uint64_t began_ns;
     uint64_t ended_ns;
+    int64_t used;
 
     while (part.end - part.first > share->grain) {
         struct part_run upper = part;
@@ -180,7 +183,8 @@ static void run_part(void *argument)
     began_ns = used_ns(share);
     run_positions(share, part.first, part.end);
     ended_ns = used_ns(share);
-    note_time(&part, ended_ns > began_ns ? ended_ns - began_ns : 0);
+    used = (int64_t)(ended_ns - began_ns); // faults take what was estimated
+    note_time(&part, used > 0 ? (uint64_t)used : 0);
 }
 
 static int64_t grain_of(const struct node *node, const struct share_run *share)

@@ -12,8 +12,9 @@
 
 #include <string.h>
 
+#include "base/status.h"
+
 #define LEAST_GAIN 0.02
-#define SHARES_MAX 256u // nodes
 
 unsigned share_bin(const struct share *share, int64_t at)
 {
@@ -61,7 +62,7 @@ static void take_cuts(struct share *shares, unsigned n, const double *cut,
 
 void shares_begin(struct share *shares, unsigned n, int64_t first, int64_t end)
 {
-    double cut[SHARES_MAX + 1] = {0};
+    double cut[TM_MAX_NODES + 1] = {0};
     double all = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -141,7 +142,7 @@ static double walk_on(struct walk *walk, unsigned n, double work,
 
 void shares_keep(struct share *shares, unsigned n, int64_t first, int64_t end)
 {
-    double cut[SHARES_MAX + 1];
+    double cut[TM_MAX_NODES + 1];
 
     (void)assess(shares, n, cut);
     take_cuts(shares, n, cut, first, end);
@@ -150,8 +151,8 @@ void shares_keep(struct share *shares, unsigned n, int64_t first, int64_t end)
 void shares_adapt(struct share *shares, unsigned n, int64_t first, int64_t end)
 {
     struct walk walk = {.shares = shares};
-    double old[SHARES_MAX + 1];
-    double cut[SHARES_MAX + 1] = {0};
+    double old[TM_MAX_NODES + 1];
+    double cut[TM_MAX_NODES + 1] = {0};
     double work = 0;
     double all = 0;
 
