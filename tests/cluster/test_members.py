@@ -328,6 +328,17 @@ class Members:
             self.expect(job, self.ask("add", job.process.pid), 0, "node 2 has joined")
             self.expect_result(job, job.expect_success(), "members: good")
 
+    def loops_are_whole_while_nodes_come_and_go(self):
+        """A loop that begins while a node is about to leave has no share there, and those
+        whose pieces have been placed have."""
+        program = (self.path("tests", "cluster", "shelves"), "new", 60, 256)
+        job = self.start(4, program, "--memory=1M", f"--swap-dir={self.folder}",
+                         "--swap-rate=20M", TEAMSTER_POLICY="cpu-mem")
+        job.await_line("10 entries")
+        n_changes = self.change_at_random(job, 4, random.Random(self.options.seed))
+        job.expect_success()
+        print(f"{n_changes} nodes came or went")
+
     def nodes_come_to_one_that_was_alone(self):
         for policy in ("none", "cpu-mem"):
             job = self.start_endless(1, TEAMSTER_POLICY=policy)
