@@ -26,6 +26,7 @@ knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
 left='gone'                      # a message to who has left: K2, K3
+leads_nowhere='hint\[me\]!=3'    # a request comes to who knows of no owner: H2
 on_its_way='n_on_way'            # what does not name its block is on its way when that is gone: B1
 none='notice\['                  # a notice of a version that nobody has: N1
 none_left='newest==0'            # there was a checkpoint, and there is none to go back to: W
@@ -126,6 +127,9 @@ MOVES_UNRELEASED|adaptive -DPAIR|$heard|a token, or a thread that moves, goes wh
 CALLED_WHEN_CLOSED|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|no copy of a block that is being freed is called back
 RELEASED_WHEN_CLOSED|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|what was written to a block that is freed is released no more
 CLOSED_TOO_EARLY|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|a node says that a block is closed there when nothing of it is under way
+CLOSED_TOO_EARLY|sequential -DFREED -DSTART=2 -DAHEAD -DFAULTS=3|$on_its_way|a node says that a block is closed there when nothing of it is under way
+HINT_IS_KEPT|sequential -DFREED -DFAULTS=3|$leads_nowhere|a page of a block that is gone is as if nobody had touched it
+OWNER_OF_ANOTHER_BLOCK|sequential -DFREED -DSTART=0 -DFAULTS=4|$leads_nowhere|news of owners say which block they are of
 SAME_NUMBERS|going_back|$none_left|checkpoints of each beginning have numbers of their own
 NOT_REMOVED|going_back|$left_behind|what a beginning saved after it was left is removed before the next choice
 GOES_ON|going_back|$left_behind|a checkpoint begins with all nodes of a beginning

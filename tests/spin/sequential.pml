@@ -27,6 +27,7 @@
 // thread that it came for has run (the 2 ms are over).
 // MEMBERS: while nothing is under way and all threads are stopped, a node leaves, and comes again; as in
 // eager_release.pml (section 5).
+// FREED: the block is freed when no thread waits, and the next one gets its page (section 11; blocks.pml).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS or -DLIVE.
@@ -55,7 +56,7 @@ byte n_changes;
 #define IS_FREE(x) (!frozen && gone != x)
 #else
 #define DIRECTORY 0
-#define IS_FREE(x) true
+#define IS_FREE(x) IS_USED_NOW
 #endif
 #define QUEUE 6
 
@@ -73,12 +74,13 @@ byte n_changes;
 //   PAGE        contents or NO_CONTENTS, owned (bit 7) and moves, epoch
 //   INVALIDATE  -
 //   INVALID     -
-//   OWNER_IS    epoch
+//   OWNER_IS    epoch, which block
 //   ASK_AHEAD   requester, READ or WRITE
 //   DONE        -
 //   GIVEN       contents, copyset, epoch
+//   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 mtype = { FETCH, GRANT, PAGE, INVALIDATE, INVALID, OWNER_IS, ASK_AHEAD, DONE,
-          GIVEN };
+          GIVEN, CLOSE, GONE, NEW, ANSWER };
 #define NO_CONTENTS 2
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte };
@@ -115,6 +117,19 @@ byte copies_sent; // on their way
 
 #ifdef LIVE
 byte served_last[NODES];
+#endif
+
+#ifdef FREED
+#define LAST 2
+#define IS_OF_PAGE(type)                                                       \
+    (type != OWNER_IS && type != CLOSE && type != GONE && type != NEW &&       \
+     type != ANSWER)
+#define SAY(src, dst, type) send(src, dst, type, 0, 0, 0)
+#include "blocks.pml"
+#else
+#define IS_USED_NOW true
+#define IS_KNOWN(x, serial) true
+#define SERIAL(x) 0
 #endif
 
 hidden mtype kind;
@@ -301,11 +316,15 @@ inline check_node(j, o1, o2)
 
 inline check()
 {
-    check_node(0, 1, 2);
-    check_node(1, 0, 2);
-    check_node(2, 0, 1);
-    // E1
-    assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    if
+    :: IS_USED_NOW ->
+        check_node(0, 1, 2);
+        check_node(1, 0, 2);
+        check_node(2, 0, 1);
+        // E1
+        assert(is_owner[0] + is_owner[1] + is_owner[2] + moving == touched);
+    :: else -> assert(!QUIET); // progress
+    fi;
     // Progress: what is deferred waits for a thread to run.
     assert(!QUIET || held[0] + held[1] + held[2] > 0 ||
            (fetching[0] + fetching[1] + fetching[2] + to_come[0] + to_come[1] +
@@ -324,6 +343,9 @@ inline send(src, dst, type, f1, f2, f3)
 #endif
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
     step_sends(type, f2, dst);
+#ifdef FREED
+    n_on_way = n_on_way + IS_OF_PAGE(type);
+#endif
     WIRE(src, dst)!type, f1, f2, f3;
 }
 
@@ -670,12 +692,49 @@ inline come(x)
 }
 #endif
 
+#ifdef FREED
+#define IS_FINISHED(x)                                                         \
+    (!fetching[x] && to_come[x] == 0 && !held[x] && len(deferred[x]) == 0)
+#define MAY_FREE                                                               \
+    (block == USED && wants[0] + wants[1] + wants[2] == NOTHING)
+
+inline close_pages(x)
+{
+    skip // there is nothing to release
+}
+
+inline forget_pages(x)
+{
+    state[x] = ABSENT;
+    mem[x] = 0;
+    is_owner[x] = 0;
+    copyset[x] = 0;
+    has_moved[x] = 0;
+    epoch[x] = 0;
+#ifndef M_HINT_IS_KEPT
+    hint[x] = NOBODY;
+#endif
+}
+
+inline begin_anew()
+{
+    wanted = 0;
+    touched = 0;
+    moving = 0;
+}
+
+#include "blocks.pml"
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
 {
     WIRE(from, x)?kind, a, b, c;
     printf("%d: %e from %d: %d %d %d\n", x, kind, from, a, b, c);
+#ifdef FREED
+    n_on_way = n_on_way - IS_OF_PAGE(kind);
+#endif
     step_begins(x);
     if
     :: kind == FETCH ->
@@ -693,9 +752,24 @@ inline receive(x, from)
     :: kind == INVALID ->
         on_invalid(x, from);
         step_ends(x, ON_INVALIDATE_ACK, from, 0, 0, 0, 0);
+#ifdef M_OWNER_OF_ANOTHER_BLOCK
     :: kind == OWNER_IS ->
+#else
+    :: kind == OWNER_IS && IS_KNOWN(x, b) ->
+#endif
         learn_owner(x, from, a);
         step_ends(x, ON_OWNER_IS, from, 0, 0, 0, a);
+#ifdef FREED
+#ifndef M_OWNER_OF_ANOTHER_BLOCK
+    :: kind == OWNER_IS && !IS_KNOWN(x, b)
+#endif
+    :: kind == CLOSE ->
+        on_close(x);
+        step_ends(x, ON_CLOSED, from, 0, 0, 0, 0);
+    :: kind == GONE -> on_gone(x);
+    :: kind == NEW -> on_new(x);
+    :: kind == ANSWER -> on_answer();
+#endif
 #ifdef MEMBERS
     :: kind == GIVEN ->
         on_given(x, from, a, b, c);
@@ -713,6 +787,9 @@ inline receive(x, from)
 #endif
     fi;
     run_deferred(x);
+#ifdef FREED
+    answer_if_finished(x);
+#endif
     check();
 }
 
@@ -720,7 +797,7 @@ inline tell_owner(x)
 {
     has_owner_update[x] = 0;
     if
-    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], 0, 0);
+    :: is_owner[x] -> send(x, DIRECTORY, OWNER_IS, epoch[x], SERIAL(x), 0);
     :: else
     fi;
     check();
@@ -785,7 +862,7 @@ inline ask_ahead(x, asked, first)
 
 #define MAY_ASK(x)                                                             \
     (wants[x] == NOTHING && !fetching[x] && state[x] == ABSENT &&               \
-     hint[x] == NOBODY && n_faults < FAULTS)
+     hint[x] == NOBODY && n_faults < FAULTS && IS_USED_NOW)
 #endif
 
 #ifdef LIVE
@@ -824,6 +901,9 @@ end:
         frozen && QUIET && has_owner_update[0] + has_owner_update[1] +
                 has_owner_update[2] == 0 -> frozen = 0
        }
+#endif
+#ifdef FREED
+    :: d_step { MAY_FREE -> free_block(me) }
 #endif
 #ifdef HURRY
     :: d_step { held[me] -> step_begins(me); let_go(me); check() }
