@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "base/status.h"
 #include "tasks/shares.h"
 
 enum { N = 4, RANGE = 100000 };
@@ -152,6 +153,28 @@ static void another_range_is_cut_alike_and_a_short_one_too(void **state)
     assert_int_equal(shares[N - 1].end, 8);
 }
 
+static void as_many_nodes_as_may_be_have_shares(void **state)
+{
+    static struct share shares[TM_MAX_NODES];
+
+    (void)state;
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        shares[i] = (struct share){
+            .node = (uint16_t)i, .power = 1, .n_workers = 1 + i % 2};
+    }
+    shares_begin(shares, TM_MAX_NODES, 0, RANGE);
+    for (unsigned i = 0; i < TM_MAX_NODES; i++) {
+        shares[i].bin_ns[0] = 1000;
+    }
+    shares_adapt(shares, TM_MAX_NODES, 0, RANGE);
+    shares_keep(shares, TM_MAX_NODES, 0, 2 * RANGE);
+    assert_int_equal(shares[0].first, 0);
+    for (unsigned i = 1; i < TM_MAX_NODES; i++) {
+        assert_int_equal(shares[i].first, shares[i - 1].end);
+    }
+    assert_int_equal(shares[TM_MAX_NODES - 1].end, 2 * RANGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +182,7 @@ int main(void)
         cmocka_unit_test(powers_that_are_wrong_are_made_up_for),
         cmocka_unit_test(a_loop_in_balance_keeps_its_shares),
         cmocka_unit_test(another_range_is_cut_alike_and_a_short_one_too),
+        cmocka_unit_test(as_many_nodes_as_may_be_have_shares),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
