@@ -68,11 +68,20 @@ static int is_done_again(const struct job *job)
 static void tell_first(struct job *job)
 {
     if (job->plan->is_tried && job->recovery.n_back == 0 &&
-        job->recovery.saved.generation == 0) {
+        job->recovery.saved.generation == 0 &&
+        job->recovery.outside[0] == '\0') {
         job_say(job, "from now on, each minute this run is saved in the memory "
                      "of its hosts, and goes back to that if one is lost "
                      "(docs/checkpoints.md, chapter 9; --buddy=off: it ends)");
     }
+}
+
+// Has it gone back, and do its threads go on, so that nothing is read any more?
+static int has_read_all(const struct job *job)
+{
+    const struct saved *back = &job->recovery.back;
+
+    return back->generation > 0 && losses_n_iterations(job) > back->iteration;
 }
 
 // R6
@@ -80,7 +89,8 @@ static void drop_saved(struct job *job)
 {
     const struct recovery *recovery = &job->recovery;
 
-    if (recovery->outside[0] != '\0' && recovery->saved.generation > 0) {
+    if (recovery->outside[0] != '\0' &&
+        (recovery->saved.generation > 0 || has_read_all(job))) {
         stored_keep(job, 0);
     }
 }

@@ -408,5 +408,10 @@ int stored_bring(struct job *job)
 
         exit_code = bring_file(job, &file);
     }
-    return exit_code == 0 ? bring_manifest(job, manifest) : exit_code;
+    if (exit_code == 0) {
+        exit_code = bring_manifest(job, manifest);
+    }
+    // Nobody has asked for it: then it ends as without.
+    return exit_code == EXIT_MEMORY && job->plan->is_tried ? EXIT_NODE_LOST
+                                                           : exit_code;
 }

@@ -155,14 +155,13 @@ int buddies_is_too_much(const char *why)
     return strstr(why, TOO_MUCH) != NULL;
 }
 
-// REQUIRES(node->mutex)
+// Of all nodes of its host together. REQUIRES(node->mutex)
 static uint64_t spare_memory(struct node *node,
                              const struct memory_state *memory)
 {
     return planned_faults_spare(&node->planned_faults,
                                 node->checkpoint.generation,
-                                memory->available.bytes) /
-           capacity_n_beside(node, node->n_nodes);
+                                memory->available.bytes);
 }
 
 const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
@@ -170,6 +169,7 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
 {
     struct memory_watch watch;
     struct memory_state memory;
+    unsigned n_beside;
     uint64_t spare;
     int will_do;
 
@@ -182,10 +182,13 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
     }
     memory_read(&watch, &memory);
     node_enter(node);
-    spare = spare_memory(node, &memory);
+    n_beside = capacity_n_beside(node, node->n_nodes);
+    spare = spare_memory(node, &memory) / n_beside;
     node->buddies.room = spare / TIMES_IN_MEMORY;
     will_do = !node->options.buddy_is_tried || is_ample(node, n_whole, spare);
-    node->buddies.n_whole = will_do ? n_whole : node->buddies.n_whole;
+    if (will_do) {
+        node->buddies.n_whole = n_whole * n_beside;
+    }
     node_leave(node);
     return will_do ? buddies_why_no_more(node, n_bytes) : TOO_MUCH;
 }
@@ -195,7 +198,14 @@ const char *buddies_why_no_more(const struct node *node, uint64_t n_written)
     if (node->options.buddy && node_step(node) != RUNTIME_RUNNING) {
         return "the run ends";
     }
-    return n_written <= node->buddies.room ? NULL : TOO_MUCH;
+    return n_written <= node->buddies.room && !node->buddies.is_short
+               ? NULL
+               : TOO_MUCH;
+}
+
+void buddies_note_read(struct node *node, uint64_t n_bytes)
+{
+    node->buddies.n_whole = n_bytes * capacity_n_beside(node, node->n_nodes);
 }
 
 // ---- round 2, the root

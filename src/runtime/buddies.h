@@ -43,8 +43,8 @@ struct buddies {
     uint64_t room; ///< bytes that there is memory to write anew
 
     // if nobody has asked for it
-    uint64_t
-        n_whole; ///< bytes that this node had, when it was saved; 0: it was not
+    uint64_t n_whole; ///< bytes that this node had, when it was saved or read;
+                      ///< times nodes of its host then. 0: it was not
     uint64_t polled_ns; ///< when it has read how much memory is left
     int is_short;       ///< too little
 };
@@ -75,6 +75,9 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
 
 /** The same, for one that is being written. On the thread that writes. */
 const char *buddies_why_no_more(const struct node *node, uint64_t n_written);
+
+/** What is saved is of so many bytes of this node: it has read them. Under the node lock. */
+void buddies_note_read(struct node *node, uint64_t n_bytes);
 
 /** Say where checkpoints are. On the root. */
 void buddies_tell_where(const struct node *node);

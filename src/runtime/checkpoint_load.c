@@ -34,7 +34,8 @@ struct file_load {
     struct node *node;
     const struct loading *loading;
     unsigned file;
-    const char *why; ///< a page cannot be; NULL: all could
+    const char *why;   ///< a page cannot be; NULL: all could
+    uint64_t *n_pages; ///< that have been read
     struct older_file older[CHECKPOINT_OLDER_MAX];
     unsigned n_older;
 };
@@ -66,7 +67,7 @@ static const char *load_page(struct node *node, page_no page,
     return NULL;
 }
 
-static const char *load_stretch(struct node *node,
+static const char *load_stretch(const struct file_load *load,
                                 const struct message *message)
 {
     const struct message_pages_saved *saved = &message->u.pages_saved;
@@ -75,7 +76,8 @@ static const char *load_stretch(struct node *node,
 
     for (unsigned i = 0; i < STRETCH_PAGES && why == NULL; i++) {
         if ((saved->which >> i & 1) != 0) {
-            why = load_page(node, saved->page + i, message, &at);
+            why = load_page(load->node, saved->page + i, message, &at);
+            ++*load->n_pages;
         }
     }
     return why != NULL                ? why
@@ -156,7 +158,7 @@ static const char *load_kept(struct file_load *load,
         message.u.pages_saved.which != kept->which) {
         return "a file that it refers to is torn, or bytes of it have changed";
     }
-    return load_stretch(load->node, &message);
+    return load_stretch(load, &message);
 }
 
 // ---- a file
@@ -176,7 +178,7 @@ static int take_pages(void *owner, const struct message *message)
 
     if (message->type == MESSAGE_pages_saved &&
         is_for_here(load, message->u.pages_saved.page)) {
-        load->why = load_stretch(load->node, message);
+        load->why = load_stretch(load, message);
     } else if (message->type == MESSAGE_pages_kept &&
                is_for_here(load, message->u.pages_kept.page)) {
         load->why = load_kept(load, &message->u.pages_kept);
@@ -185,9 +187,10 @@ static int take_pages(void *owner, const struct message *message)
 }
 
 static const char *load_file(struct node *node, const struct loading *loading,
-                             unsigned file)
+                             unsigned file, uint64_t *n_pages)
 {
-    struct file_load load = {.node = node, .loading = loading, .file = file};
+    struct file_load load = {
+        .node = node, .loading = loading, .file = file, .n_pages = n_pages};
     const char *why =
         restore_each(node, loading->generation, file, take_pages, &load);
 
@@ -229,13 +232,17 @@ static void load_part(struct node *node)
 {
     struct loading loading;
     const char *why = NULL;
+    uint64_t n_pages = 0;
     unsigned file = 0;
 
     planned_faults_delay_load(&node->planned_faults);
     loading = describe_loading(node);
     for (; file < loading.n_files && why == NULL; file++) {
-        why = load_file(node, &loading, file);
+        why = load_file(node, &loading, file, &n_pages);
     }
+    node_enter(node);
+    buddies_note_read(node, n_pages * TM_PAGE_SIZE);
+    node_leave(node);
     wait_for_release(node);
     tell_loaded(node, file - 1, why);
 }
