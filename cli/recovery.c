@@ -26,7 +26,7 @@
 // R5  Nor does it if it has changed since what no checkpoint has: files, above all. Its nodes say so
 //     before they do it, and wait until that is known (runtime/outside.h).
 // R6  What it will not go back to then is removed, so that the program has the memory. What nodes may be reading, for
-//     it goes on from that, is there until another checkpoint is.
+//     it goes on from that, is there until another checkpoint is, or its threads go on.
 #include "recovery.h"
 
 #include <errno.h>
