@@ -551,6 +551,24 @@ class Buddies(Recovery):
             job.fail(f"exit code {code}", output)
         self.expect_no_folder(job, output)
 
+    def nobody_has_asked_and_memory_is_short_when_it_has_gone_back(self):
+        """What it has gone back to, and will not go back to again, is given back, too."""
+        self.variables["TEAMSTER_TEST_SPARE"] = "1:100000"
+        job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000, "-b", 300)
+        self.save(job)
+        self.lose(job, "c")
+        job.await_line("back to iteration")
+        if not jobs.wait_until(lambda: "more memory than there is" in
+                               self.ask(job, "checkpoint", job.process.pid)[1]):
+            job.fail("there is enough memory", job.kill_all())
+        self.expect_given_back(job)
+        self.lose(job, "b")
+        code, output = job.finish()
+        if (code != NODE_LOST or len(BACK.findall(output)) != 1 or
+                "it does not go back: on n1 there was too little memory left" not in output):
+            job.fail(f"exit code {code}", output)
+        self.expect_no_folder(job, output)
+
     def nobody_has_asked_and_who_interrupts_it_twice_is_obeyed(self):
         """At once, though a node does not answer; also when another has just been lost, and it would go back."""
         for is_lost in (0, 1):
