@@ -4,6 +4,8 @@
 // a node does is told it by runs of neighbouring pieces.
 #include "tasks/pieces.h"
 
+#include "base/status.h"
+
 #define MANY 256u // pieces: with more nodes each has fewer of them
 #define LEAST 16u // of a node
 
@@ -65,27 +67,36 @@ unsigned pieces_list_runs(const uint32_t *node_of, unsigned n, uint32_t node,
     return n_runs;
 }
 
+static size_t bytes_of(unsigned n_runs, unsigned n_pieces)
+{
+    return n_runs * sizeof(struct piece_run) + n_pieces * sizeof(uint64_t);
+}
+
 size_t pieces_bytes(const struct piece_run *runs, unsigned n_runs)
 {
-    size_t n = 0;
+    unsigned n = 0;
 
     for (unsigned i = 0; i < n_runs; i++) {
         n += runs[i].n;
     }
-    return n_runs * sizeof *runs + n * sizeof(uint64_t);
+    return bytes_of(n_runs, n);
 }
 
+// Gone through once, whatever the number of nodes: it is asked at each entry of a loop.
 int pieces_are_possible(const uint32_t *node_of, unsigned n, unsigned n_nodes,
                         size_t room)
 {
-    struct piece_run runs[NODE_PIECES_MAX];
+    unsigned n_pieces[TM_MAX_NODES] = {0};
+    unsigned n_runs[TM_MAX_NODES] = {0};
+    unsigned node = 0;
 
-    for (unsigned i = 0; i < n_nodes; i++) {
-        const unsigned n_runs = pieces_list_runs(node_of, n, i, runs);
-
-        if (n_runs > NODE_PIECES_MAX || pieces_bytes(runs, n_runs) > room) {
-            return 0;
-        }
+    for (unsigned i = 0; i < n; i++) {
+        n_pieces[node_of[i]]++;
+        n_runs[node_of[i]] += i == 0 || node_of[i - 1] != node_of[i];
     }
-    return 1;
+    while (node < n_nodes && n_pieces[node] <= NODE_PIECES_MAX &&
+           bytes_of(n_runs[node], n_pieces[node]) <= room) {
+        node++;
+    }
+    return node == n_nodes;
 }

@@ -16,12 +16,6 @@
 
 #define LEAST_GAIN 0.02
 
-unsigned share_bin(const struct share *share, int64_t at)
-{
-    return (unsigned)((double)(at - share->first) * SHARE_BINS /
-                      (double)(share->end - share->first));
-}
-
 static double strength(const struct share *share)
 {
     return share->power * share->n_workers;

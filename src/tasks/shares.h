@@ -20,9 +20,6 @@ struct share {
     uint64_t bin_ns[SHARE_BINS]; ///< processor time in each part, as measured
 };
 
-/** Which part of the share an iteration is in. @param at  first <= at < end */
-unsigned share_bin(const struct share *share, int64_t at);
-
 /** The parts of the first time: by power and workers.
  * @param shares  [n]  node, power and n_workers are set; neighbours follow each other */
 void shares_begin(struct share *shares, unsigned n, int64_t first, int64_t end);

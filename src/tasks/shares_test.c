@@ -32,6 +32,13 @@ static double lumpy(double at)
     return at > 0.35 && at < 0.45 ? 30 : 1;
 }
 
+// Which part of the share an iteration is in.
+static unsigned share_bin(const struct share *share, int64_t at)
+{
+    return (unsigned)((double)(at - share->first) * SHARE_BINS /
+                      (double)(share->end - share->first));
+}
+
 // What the nodes measure. @param speed  [N] what a worker really does
 static void measure(struct share *shares, cost_fn *cost, const double *speed)
 {
