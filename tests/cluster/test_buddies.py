@@ -552,8 +552,9 @@ class Buddies(Recovery):
         self.expect_no_folder(job, output)
 
     def nobody_has_asked_and_memory_is_short_when_it_has_gone_back(self):
-        """What it has gone back to, and will not go back to again, is given back, too."""
-        self.variables["TEAMSTER_TEST_SPARE"] = "1:100000"
+        """What it has gone back to, and will not go back to again, is given back, too.
+        Less is left than any node has had to read."""
+        self.variables["TEAMSTER_TEST_SPARE"] = "1:1000"
         job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000, "-b", 300)
         self.save(job)
         self.lose(job, "c")

