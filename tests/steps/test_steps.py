@@ -19,12 +19,12 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "../cluster"))
 import jobs  # noqa: E402
 import test_members  # noqa: E402
 
-# Of tests/conformance: variants, and how many seeds of each.
-VARIANTS = (("", 60), ("/budget", 40), ("/early", 30), ("/globals", 20),
-            ("/members", 40), ("/budget/members", 40), ("/crossing", 20),
-            ("/members/globals", 10))
-MORE = {"eager-release": (("/budget/pending", 20),),
-        "adaptive": (("/guarded", 20),)}
+# Of tests/conformance: variants, and how many seeds of each at most.
+VARIANTS = ("", "/budget", "/early", "/globals", "/members", "/budget/members", "/crossing",
+            "/members/globals")
+MORE = {"eager-release": ("/budget/pending",), "adaptive": ("/guarded",)}
+N_SEEDS = 80
+STEP = 5
 ROW = re.compile(r"^step (\S+) (\S+) (\S+) (\d+)( seldom)?$", re.M)
 RESULT = re.compile(r"steps: (\d+) steps, (\d+) wrong")
 # Programs, with what they are run with.
@@ -53,7 +53,7 @@ class Tests:
                 self.is_seldom[event, row] = bool(seldom)
 
     def say_untaken(self):
-        """@return the rows that should have been taken"""
+        """Of all rows."""
         if not self.counts:
             raise jobs.Failure(f"no table is of {self.options.protocol}")
         untaken = [key for key, count in self.counts.items() if count == 0]
@@ -61,22 +61,33 @@ class Tests:
             print(f"not taken: {event} {row}", flush=True)
         print(f"{len(self.counts) - len(untaken)} of {len(self.counts)} rows "
               f"taken by {sum(self.counts.values())} steps")
-        return [row for row in untaken if not self.is_seldom[row]]
+
+    def run_seeds(self, variant, first, last):
+        name = self.options.protocol + variant
+        done = subprocess.run(
+            [self.members.path("tests", "conformance", "protocol_test"), name,
+             str(first), str(last)], text=True,
+            env={**os.environ, "TELL_STEPS": "1"}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            raise jobs.Failure(f"{name}: {done.stdout[-4000:]}")
+        self.add(done.stdout)
+
+    def untaken(self):
+        """@return the rows that should have been taken and were not"""
+        return [row for row, count in self.counts.items()
+                if count == 0 and not self.is_seldom[row]]
 
     def taken(self):
-        protocol = self.options.protocol
-        for variant, n_seeds in VARIANTS + MORE.get(protocol, ()):
-            done = subprocess.run(
-                [self.members.path("tests", "conformance", "protocol_test"),
-                 protocol + variant, "1", str(n_seeds)], text=True,
-                env={**os.environ, "TELL_STEPS": "1"}, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, check=False)
-            if done.returncode != 0:
-                raise jobs.Failure(f"{protocol}{variant}: {done.stdout[-4000:]}")
-            self.add(done.stdout)
-        untaken = self.say_untaken()
-        if untaken:
-            raise jobs.Failure(f"no seed takes {untaken}")
+        """A few seeds of each variant, then more, until no row is left."""
+        for first in range(1, N_SEEDS, STEP):
+            for variant in VARIANTS + MORE.get(self.options.protocol, ()):
+                self.run_seeds(variant, first, first + STEP - 1)
+            if not self.untaken():
+                break
+        self.say_untaken()
+        if self.untaken():
+            raise jobs.Failure(f"no seed takes {self.untaken()}")
 
     # ---- real runs
 
