@@ -305,7 +305,8 @@ tm_status change_take_report(struct job *job, const struct link_frame *frame)
     client = control_asker(&job->control, number);
     job->n_changes += report == REPORT_DONE;
     if (report == REPORT_WAITS) {
-        control_say(client, "node %u has not left yet: %s", number, text);
+        control_say(client, "node %u has not %s yet: %s", number,
+                    got.comes ? "joined" : "left", text);
     } else if (report == REPORT_REFUSED && got.comes) {
         node->is_guest = 1;
         part_with(job, node, EXIT_CONFIG, text);

@@ -219,6 +219,7 @@ static uint64_t next_due_ns(const struct job *job, uint64_t now_ns)
         progress_due_ns(job),
         watchers_due_ns(job),
         saving_due_ns(job),
+        recovery_due_ns(job),
         can_show_held(job) ? now_ns : 0,
     };
 
@@ -329,6 +330,7 @@ static void run_loop(struct job *job)
         progress_poll(job, now_ns);
         watchers_poll(job, now_ns);
         saving_poll(job, now_ns);
+        recovery_poll(job, now_ns);
         write_sinks(job, now_ns);
         job_advance(job, now_ns);
     }

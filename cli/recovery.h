@@ -39,6 +39,8 @@ struct recovery {
     struct saved saved; ///< heard of last
     char outside[192]; ///< what the program has done since, if nobody has asked
                        ///< for checkpoints (runtime/outside.h); "": nothing
+    uint64_t
+        outside_due_ns; ///< that it goes back no more is said then; 0: it need not be
     uint64_t farthest; ///< the iteration that was under way at the loss
     uint64_t
         passed_ns; ///< since when a newer checkpoint is beyond that; 0: none is
@@ -108,6 +110,10 @@ void recovery_note_saved(struct job *job, uint64_t generation,
 /** A node of the run has done something that no checkpoint has; have the node know that this is known. */
 tm_status recovery_note_outside(struct job *job, struct node *node,
                                 const struct link_frame *frame);
+
+/** Say what is due; when that is, if the run is not over before. 0: nothing is. */
+void recovery_poll(struct job *job, uint64_t now_ns);
+uint64_t recovery_due_ns(const struct job *job);
 
 /** The run has ended well, and all that it has written is shown: say what has not come again. */
 void recovery_tell_end(struct job *job);

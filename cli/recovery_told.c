@@ -15,6 +15,9 @@
  * after that, even nodes that are far slower have come there. */
 #define SETTLE_S 10
 
+/** A run that ends soon lacks nothing by going back no more: its main() does what is left alone. */
+#define OUTSIDE_S 5
+
 static void settle(struct job *job)
 {
     struct recovery *recovery = &job->recovery;
@@ -131,10 +134,31 @@ tm_status recovery_note_outside(struct job *job, struct node *node,
     if (recovery->outside[0] == '\0') {
         snprintf(recovery->outside, sizeof recovery->outside, "on n%u %s",
                  node->id, words.text);
+        if (recovery->saved.generation > 0 || recovery->n_back > 0) {
+            recovery->outside_due_ns = job_in_ns(job, OUTSIDE_S);
+        }
     }
     link_send(&node->link, BOOT_OUTSIDE_HEARD, NULL, 0);
     drop_saved(job);
     return TM_OK;
+}
+
+uint64_t recovery_due_ns(const struct job *job)
+{
+    return job->phase == JOB_RUNNING ? job->recovery.outside_due_ns : 0;
+}
+
+void recovery_poll(struct job *job, uint64_t now_ns)
+{
+    struct recovery *recovery = &job->recovery;
+
+    if (recovery_due_ns(job) != 0 && recovery_due_ns(job) <= now_ns) {
+        recovery->outside_due_ns = 0;
+        job_say(job,
+                "from now on this run goes back no more, and ends if a node is "
+                "lost: %s (docs/checkpoints.md, chapter 9)",
+                recovery->outside);
+    }
 }
 
 void recovery_tell_end(struct job *job)

@@ -15,7 +15,7 @@ struct membership;
 /** How a request has ended, or how far it is. */
 enum membership_report {
     MEMBERSHIP_DONE,    ///< the node has joined, or has left
-    MEMBERSHIP_WAITS,   ///< its threads have not come to an iteration's end yet
+    MEMBERSHIP_WAITS,   ///< it has for some seconds; `why` says for what
     MEMBERSHIP_REFUSED, ///< nothing has changed; `why` says why
 };
 
@@ -36,8 +36,9 @@ struct membership_ops {
      * too; but for those that membership_is_aside() names. */
     void (*count)(void *owner, uint64_t *sent, uint64_t *received);
 
-    /** On the root: may a change begin now? Else it is asked again soon. */
-    int (*is_ready)(void *owner);
+    /** On the root: what has to end before a change may begin; it is asked again soon. NULL:
+     * nothing, it may begin now. */
+    const char *(*why_not_yet)(void *owner);
 
     /** On the root: a thread is to move away from a node that leaves. */
     void (*move)(void *owner, uint64_t thread, node_id to);

@@ -34,7 +34,7 @@ struct membership {
     struct request requests[TM_MAX_NODES]; ///< the first is under way
     unsigned n_requests;
     enum step step;
-    uint64_t since_ns;  ///< the request was begun
+    uint64_t since_ns;  ///< it waits to be begun, then: it was; 0: neither
     uint64_t step_ns;   ///< and this step
     uint64_t told_ns;   ///< threads were told to leave
     uint64_t freeze_ns; ///< not before: something was still there the last time

@@ -119,8 +119,20 @@ static void tell(struct membership *membership, enum membership_report report,
     ops->tell(ops->owner, request->node, request->comes, report, why);
 }
 
+// Once before it begins, and once while threads leave: for what, if it takes long.
+static void tell_waits(struct membership *membership, const char *why)
+{
+    if (!membership->has_told &&
+        now_ns(membership) - membership->since_ns >= WAITS_AFTER_NS) {
+        membership->has_told = 1;
+        tell(membership, MEMBERSHIP_WAITS, why);
+    }
+}
+
 static void take_off(struct membership *membership)
 {
+    membership->since_ns = 0;
+    membership->has_told = 0;
     membership->n_requests--;
     memmove(&membership->requests[0], &membership->requests[1],
             membership->n_requests * sizeof membership->requests[0]);
@@ -286,15 +298,10 @@ static void evacuate(struct membership *membership)
     if (at_ns - membership->told_ns >= AGAIN_NS) {
         send_threads_away(membership);
     }
-    if (!membership->has_told &&
-        at_ns - membership->since_ns >= WAITS_AFTER_NS) {
-        membership->has_told = 1;
-        tell(membership, MEMBERSHIP_WAITS,
-             has_threads
-                 ? "its threads have not come to an iteration's end yet "
-                   "(tm_iteration_end)"
-                 : "its tasks have not ended yet");
-    }
+    tell_waits(membership,
+               has_threads ? "its threads have not come to an iteration's end "
+                             "yet (tm_iteration_end)"
+                           : "its tasks have not ended yet");
 }
 
 // ---- requests
@@ -325,6 +332,21 @@ static void begin(struct membership *membership)
     }
     enter(membership, EVACUATE);
     send_step(membership, current(membership)->node, NULL, 0);
+}
+
+static void begin_if_ready(struct membership *membership)
+{
+    const struct membership_ops *ops = &membership->ops;
+    const char *why = ops->why_not_yet(ops->owner);
+
+    if (why == NULL) {
+        begin(membership);
+        return;
+    }
+    if (membership->since_ns == 0) {
+        membership->since_ns = now_ns(membership);
+    }
+    tell_waits(membership, why);
 }
 
 // N4
@@ -361,15 +383,11 @@ static void await_standstill(struct membership *membership)
 
 void membership_tick(struct membership *membership)
 {
-    const struct membership_ops *ops = &membership->ops;
-
     if (membership->n_requests == 0) {
         return;
     }
     if (membership->step == IDLE) {
-        if (ops->is_ready(ops->owner)) {
-            begin(membership);
-        }
+        begin_if_ready(membership);
     } else if (membership->step == EVACUATE) {
         evacuate(membership);
     } else if (membership->step == FREEZE) {

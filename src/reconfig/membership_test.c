@@ -25,6 +25,7 @@ static struct world {
     unsigned n_told;
     enum membership_report report;
     const char *why;
+    const char *why_not_yet;
 } world;
 
 static void keep_step(void *owner, node_id to, const struct message *message)
@@ -42,10 +43,10 @@ static uint64_t tell_time(void *owner)
     return world.now_ns;
 }
 
-static int is_ready(void *owner)
+static const char *why_not_yet(void *owner)
 {
     (void)owner;
-    return 1;
+    return world.why_not_yet;
 }
 
 static void keep_report(void *owner, node_id node, int comes,
@@ -61,7 +62,7 @@ static void keep_report(void *owner, node_id node, int comes,
 
 static int open_root(void **state)
 {
-    const struct membership_ops ops = {.is_ready = is_ready,
+    const struct membership_ops ops = {.why_not_yet = why_not_yet,
                                        .tell = keep_report};
 
     (void)state;
@@ -163,6 +164,27 @@ static void a_newcomer_that_is_silent_is_given_up(void **state)
     assert_false(membership_is_busy(world.membership));
 }
 
+static void who_cannot_begin_says_why_once(void **state)
+{
+    a_newcomer_that_is_silent_is_given_up(state);
+    world.why_not_yet = "a checkpoint is being written";
+    membership_add(world.membership, COMER);
+    membership_tick(world.membership);
+    world.now_ns += 3 * SECOND_NS - 1;
+    membership_tick(world.membership);
+    assert_int_equal(world.n_told, 1);
+    world.now_ns += 1;
+    membership_tick(world.membership);
+    membership_tick(world.membership);
+    assert_int_equal(world.n_told, 2);
+    assert_int_equal(world.report, MEMBERSHIP_WAITS);
+    assert_string_equal(world.why, world.why_not_yet);
+    assert_int_equal(world.asked.step, GO); // of the one before
+    world.why_not_yet = NULL;
+    membership_tick(world.membership);
+    assert_int_equal(world.asked.step, FREEZE);
+}
+
 static void members_have_longer_to_come_to_rest(void **state)
 {
     (void)state;
@@ -216,6 +238,7 @@ int main(void)
         TEST(what_is_on_its_way_holds_a_step_up),
         TEST(answers_of_another_round_do_not_count),
         TEST(a_newcomer_that_is_silent_is_given_up),
+        TEST(who_cannot_begin_says_why_once),
         TEST(a_change_that_has_begun_is_not_given_up),
         TEST(all_have_switched_before_anybody_spreads),
         TEST(members_have_longer_to_come_to_rest),

@@ -139,15 +139,15 @@ void buddies_tell_where(const struct node *node)
               option->seconds > 0 ? "s" : "iterations");
 }
 
-// REQUIRES(node->mutex)
-static int is_ample(struct node *node, uint64_t n_whole, uint64_t spare)
+// Memory that saved files take is memory that its pages lack. REQUIRES(node->mutex)
+static int has_paged(struct node *node)
 {
     struct pager_stats pager = {0};
 
     if (paging_is_on(&node->paging)) {
         pager_stats(node->paging.pager, &pager);
     }
-    return pager.out == 0 && n_whole <= spare / TIMES_IF_TRIED;
+    return pager.out > 0;
 }
 
 int buddies_is_too_much(const char *why)
@@ -185,7 +185,8 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
     n_beside = capacity_n_beside(node, node->n_nodes);
     spare = spare_memory(node, &memory) / n_beside;
     node->buddies.room = spare / TIMES_IN_MEMORY;
-    will_do = !node->options.buddy_is_tried || is_ample(node, n_whole, spare);
+    will_do = !node->options.buddy_is_tried ||
+              (!has_paged(node) && n_whole <= spare / TIMES_IF_TRIED);
     if (will_do) {
         node->buddies.n_whole = n_whole * n_beside;
     }
@@ -360,6 +361,9 @@ static int is_short(struct node *node)
     struct memory_watch watch;
     struct memory_state memory;
 
+    if (has_paged(node)) {
+        return 1;
+    }
     if (memory_open(&watch, "") != TM_OK) {
         return 0;
     }

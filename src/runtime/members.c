@@ -73,12 +73,20 @@ static void count(void *owner, uint64_t *sent, uint64_t *received)
     *received = node->n_received;
 }
 
-static int is_ready(void *owner)
+static const char *why_not_yet(void *owner)
 {
     struct node *node = owner;
 
-    return node_step(node) == RUNTIME_RUNNING && !tracking_is_active(node) &&
-           !balancing_is_busy(node) && !checkpoint_is_busy(node);
+    if (checkpoint_is_busy(node)) {
+        return node->checkpoint.is_restoring
+                   ? "the run reads what it goes back to"
+                   : "a checkpoint is being written";
+    }
+    if (balancing_is_busy(node) || tracking_is_active(node)) {
+        return "an iteration is tracked, or threads are moving";
+    }
+    return node_step(node) == RUNTIME_RUNNING ? NULL
+                                              : "the run begins, or ends";
 }
 
 static double power_of(void *owner, node_id id)
@@ -313,7 +321,7 @@ static void open_members(struct node *node)
         .freeze = freeze,
         .n_threads = n_threads,
         .count = count,
-        .is_ready = is_ready,
+        .why_not_yet = why_not_yet,
         .move = move,
         .power = power_of,
         .switched = switched,

@@ -48,8 +48,9 @@ class Buddies(Recovery):
         return self.right(self.program("resumed", *WORK))
 
     def start_on(self, places, program, *words):
+        """@param places  as of -H, or the path of a hostfile"""
         return jobs.Job(self.path("cli", "teamster"),
-                        ["--ssh", self.ssh, "-H", places, *words, *program],
+                        ["--ssh", self.ssh, "--hostfile" if os.sep in places else "-H", places, *words, *program],
                         self.variables)
 
     def folders_of(self, job):
@@ -538,18 +539,32 @@ class Buddies(Recovery):
             job.fail("what was saved is left", job.kill_all())
 
     def nobody_has_asked_and_memory_has_become_short(self):
-        """B3: what was saved is given back, and one line says why there is no more, and why it does not go back."""
+        """B3: what was saved is given back, and lines say why there is no more, that it goes back no more, and
+        why it has not."""
         self.variables["TEAMSTER_TEST_EVERY"] = "0:200"
         self.variables["TEAMSTER_TEST_SPARE"] = "1:100000"
         job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000, "-b", 300)
         job.await_line("no checkpoint: node 1 cannot write to memory: it would take more memory than there is")
         self.expect_given_back(job)
+        job.await_line("from now on this run goes back no more, and ends if a node is lost: on n1 there was too little")
         self.lose(job, "c")
         code, output = job.finish()
         if (code != NODE_LOST or BACK.search(output) or output.count("no checkpoint:") != 1 or
                 "it does not go back: on n1 there was too little memory left" not in output):
             job.fail(f"exit code {code}", output)
         self.expect_no_folder(job, output)
+
+    def nobody_has_asked_and_it_pages(self):
+        """What was saved is given back when nodes have no room for pages that all change at once."""
+        hosts = self.folder + ".hosts"
+        with open(hosts, "w", encoding="ascii") as file:
+            file.write("a memory=8M\nb memory=2M\nc memory=2M\n")
+        job = self.start_unasked(*WORK[:2], "-i", 100000, "-p", 2000, "-b", 1500, "-a", 150, places=hosts)
+        self.save(job)
+        self.expect_given_back(job)
+        job.await_line("from now on this run goes back no more, and ends if a node is lost: on n")
+        job.process.send_signal(signal.SIGINT)
+        job.finish()
 
     def nobody_has_asked_and_memory_is_short_when_it_has_gone_back(self):
         """What it has gone back to, and will not go back to again, is given back, too.

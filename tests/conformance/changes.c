@@ -61,11 +61,11 @@ static void count(void *owner, uint64_t *sent, uint64_t *received)
     *received = node->n_received;
 }
 
-static int is_ready(void *owner)
+static const char *why_not_yet(void *owner)
 {
     const struct node *node = owner;
 
-    return sim_random(node->end.world->sim, 3) > 0;
+    return sim_random(node->end.world->sim, 3) > 0 ? NULL : "it waits";
 }
 
 static void move(void *owner, uint64_t thread, node_id to)
@@ -144,7 +144,7 @@ static void open_node(struct world *world, unsigned i)
         .freeze = freeze,
         .n_threads = n_threads,
         .count = count,
-        .is_ready = is_ready,
+        .why_not_yet = why_not_yet,
         .move = move,
         .power = power,
         .switched = switched,

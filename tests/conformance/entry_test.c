@@ -269,11 +269,11 @@ static void count(void *owner, uint64_t *sent, uint64_t *received)
     *received = node->n_received;
 }
 
-static int is_ready(void *owner)
+static const char *why_not_yet(void *owner)
 {
     const struct node *node = owner;
 
-    return pick(node->world, 3) > 0;
+    return pick(node->world, 3) > 0 ? NULL : "it waits";
 }
 
 static void move(void *owner, uint64_t thread, node_id to)
@@ -343,7 +343,7 @@ static void open_membership(struct node *node)
         .freeze = freeze,
         .n_threads = n_threads,
         .count = count,
-        .is_ready = is_ready,
+        .why_not_yet = why_not_yet,
         .move = move,
         .power = power,
         .switched = switched,
