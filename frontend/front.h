@@ -50,6 +50,7 @@ struct front_thread {
     struct front_destructor *destructors; ///< locals.c
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
+    unsigned n_statements; ///< of Fortran, that it is in: fortran_io.c
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;

@@ -15,8 +15,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unwind.h>
 
 #include "runtime/unchanged.h"
@@ -383,5 +385,66 @@ int tmf_pthread_setschedparam(pthread_t number, int policy,
     (void)number;
     (void)policy;
     (void)parameters;
+    return 0;
+}
+
+FRONT(pthread_setschedprio)
+int tmf_pthread_setschedprio(pthread_t number, int priority)
+{
+    (void)number;
+    (void)priority;
+    return 0;
+}
+
+// ---- what all threads have in common, then
+
+FRONT(pthread_getschedparam)
+int tmf_pthread_getschedparam(pthread_t number, int *policy,
+                              struct sched_param *parameters)
+{
+    (void)number;
+    *policy = SCHED_OTHER;
+    *parameters = (struct sched_param){0};
+    return 0;
+}
+
+static long read_processors(cpu_set_t *set, size_t size)
+{
+    cpu_set_t own;
+
+    if (sched_getaffinity(0, sizeof own, &own) != 0) {
+        return errno;
+    }
+    memset(set, 0, size);
+    memcpy(set, &own, size < sizeof own ? size : sizeof own);
+    return 0;
+}
+
+FRONT(pthread_getaffinity_np)
+int tmf_pthread_getaffinity_np(pthread_t number, size_t size, cpu_set_t *set)
+{
+    (void)number;
+    return (int)FRONT_2(read_processors, set, size);
+}
+
+// The clock is that of the worker that runs it.
+FRONT(pthread_getcpuclockid)
+int tmf_pthread_getcpuclockid(pthread_t number, clockid_t *clock)
+{
+    if (number != tmf_pthread_self()) {
+        return ENOENT;
+    }
+    *clock = CLOCK_THREAD_CPUTIME_ID;
+    return 0;
+}
+
+FRONT(pthread_getname_np)
+int tmf_pthread_getname_np(pthread_t number, char *name, size_t size)
+{
+    (void)number;
+    if (size < 16) {
+        return ERANGE;
+    }
+    snprintf(name, 16, "%s", program_invocation_short_name);
     return 0;
 }

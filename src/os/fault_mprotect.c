@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "os/image.h"
 
 struct fault_watch {
     char unused; // a watch has no state: the kernel's mappings are all of it
@@ -63,13 +64,13 @@ static void protect(char *start, size_t size, int protection)
 static void allow_read(struct fault_watch *watch, char *start, size_t size)
 {
     (void)watch;
-    protect(start, size, PROT_READ);
+    protect(start, size, image_memory_protection() & ~PROT_WRITE);
 }
 
 static void allow_write(struct fault_watch *watch, char *start, size_t size)
 {
     (void)watch;
-    protect(start, size, PROT_READ | PROT_WRITE);
+    protect(start, size, image_memory_protection());
 }
 
 static void deny(struct fault_watch *watch, char *start, size_t size)

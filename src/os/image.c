@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <unistd.h>
 
@@ -209,6 +210,21 @@ uint64_t image_objects(void)
 
     dl_iterate_phdr(add_build_id, &hash);
     return hash;
+}
+
+int image_memory_protection(void)
+{
+    const ElfW(Phdr) *header = (const void *)getauxval(AT_PHDR);
+    const unsigned long n = header == NULL ? 0 : getauxval(AT_PHNUM);
+    int protection = PROT_READ | PROT_WRITE;
+
+    for (unsigned long i = 0; i < n; i++) {
+        if (header[i].p_type == PT_GNU_STACK &&
+            (header[i].p_flags & PF_X) != 0) {
+            protection |= PROT_EXEC;
+        }
+    }
+    return protection;
 }
 
 int image_is_fixed(void)

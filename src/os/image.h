@@ -37,6 +37,11 @@ const char *image_file_name(uintptr_t pc);
 /** Read the ranges for image_is_program_text(); once, before handlers are installed. */
 tm_status image_init(void);
 
+/** What shared memory and stacks may be used for: PROT_READ | PROT_WRITE, and PROT_EXEC if the program was linked for
+ * an executable stack: with nested functions of C, or internal procedures of Fortran, whose addresses are
+ * passed on, a compiler writes a few instructions there, and calls them. Context: any, async-signal-safe. */
+int image_memory_protection(void);
+
 /** 1 if address randomisation is off in this process. */
 int image_is_fixed(void);
 

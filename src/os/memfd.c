@@ -16,6 +16,7 @@
 #include "base/ensure.h"
 #include "base/log.h"
 #include "os/descriptor.h"
+#include "os/image.h"
 
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
@@ -91,7 +92,7 @@ tm_status memfd_map(const struct memfd *memfd, size_t offset, char *address,
 
     ensure(size <= memfd->size && offset <= memfd->size - size);
     got =
-        mmap(address, size, PROT_READ | PROT_WRITE,
+        mmap(address, size, image_memory_protection(),
              MAP_SHARED | MAP_NORESERVE | MAP_FIXED, memfd->fd, (off_t)offset);
     if (got == MAP_FAILED) {
         log_error("cannot map %zu bytes of shared memory at %p: %m", size,

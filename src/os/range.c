@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "os/image.h"
 #include "os/text_file.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -94,7 +95,7 @@ tm_status range_use(char *address, size_t size)
     unsigned long most = 0;
     int error;
 
-    if (mprotect(address, size, PROT_READ | PROT_WRITE) == 0) {
+    if (mprotect(address, size, image_memory_protection()) == 0) {
         return TM_OK;
     }
     error = errno;

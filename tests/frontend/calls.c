@@ -163,6 +163,38 @@ static void *set_cancellation(void *arg)
     return arg;
 }
 
+/* What threads say of themselves, and of others. */
+static void *ask_of(void *arg)
+{
+    const pthread_t other = *(pthread_t *)arg;
+    const pthread_t asked[] = {pthread_self(), other};
+
+    for (int i = 0; i < 2; i++) {
+        struct sched_param parameters = {.sched_priority = 7};
+        cpu_set_t set;
+        char name[16] = "";
+        int policy = -1;
+        int errors = pthread_setschedprio(asked[i], 0);
+
+        errors |= pthread_getschedparam(asked[i], &policy, &parameters);
+        errors |= pthread_getaffinity_np(asked[i], sizeof set, &set);
+        errors |= pthread_getname_np(asked[i], name, sizeof name);
+        printf("of %s: %d, %s, priority %d, %s, %s\n", i ? "main" : "itself",
+               errors, policy == SCHED_OTHER ? "other" : "special",
+               parameters.sched_priority,
+               CPU_COUNT(&set) > 0 ? "processors" : "none",
+               name[0] ? "a name" : "no name");
+    }
+    {
+        clockid_t clock;
+        struct timespec now = {0};
+
+        printf("clock: %d %d\n", pthread_getcpuclockid(pthread_self(), &clock),
+               clock_gettime(clock, &now));
+    }
+    return NULL;
+}
+
 int main(void)
 {
     enum { N = 6 };
@@ -176,6 +208,8 @@ int main(void)
     atexit(at_end);
     set_cancellation(NULL);
     pthread_create(&threads[0], NULL, set_cancellation, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_create(&threads[0], NULL, ask_of, &self);
     pthread_join(threads[0], NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
