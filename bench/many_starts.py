@@ -12,6 +12,8 @@ not depend on how busy the machine is says most. Of a node:
   calls       of the system; and those that open, close and map files
   launcher    KiB that the launcher sends
 
+Of more than 128 nodes strace makes a run so long that it counts what they do by time.
+
 Each column that rises with N does so with what a node has to do for each other one; the
 last line is by how much, for each further node, from the second to the last row.
 Exit code 1 if a run failed, 77 if there is no perf or strace.

@@ -16,8 +16,8 @@
 //     both with a full fence between. One of them sees what the other wrote.
 // B2  A ring too many does no harm: somebody polls and finds nothing.
 //
-// A doorbell counts its ringers. Until all other nodes of the host ring it its owner
-// must sleep as it would without one; so a node that cannot reach one need not tell.
+// Who sends to a node that has a doorbell must be able to ring it: that is found out before the
+// first message (transport_ucx_peer.c), and who cannot sends nothing.
 //
 // A doorbell is an anonymous file of one page, and a pipe. Others open them by their
 // names in /proc, as UCX opens its segments; nothing is left behind by a kill -9. They open the
@@ -25,6 +25,7 @@
 // SIGPIPE.
 #include "net/doorbell.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,7 +38,6 @@
 
 struct doorbell_word {
     uint64_t cookie; ///< it is that doorbell, and not another process's file
-    _Atomic uint32_t n_ringers;
     _Alignas(64) _Atomic uint32_t wants_ring;
 };
 
@@ -115,68 +115,104 @@ void doorbell_describe(const struct doorbell *doorbell,
     wire_put_u64(&writer, doorbell == NULL ? 0 : doorbell->word->cookie);
 }
 
+#define NAME_SIZE 64
+
+static void name_descriptor(uint32_t process, uint32_t fd, char name[NAME_SIZE])
+{
+    snprintf(name, NAME_SIZE, "/proc/%u/fd/%u", process, fd);
+}
+
 static int open_descriptor(uint32_t process, uint32_t fd)
 {
-    char name[64];
+    char name[NAME_SIZE];
 
-    snprintf(name, sizeof name, "/proc/%u/fd/%u", process, fd);
+    name_descriptor(process, fd, name);
     return open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 }
 
-static struct doorbell_word *map_peer_word(uint32_t process, uint32_t fd,
-                                           uint64_t cookie)
+// The system does not know its descriptor any more, and would if it were there. One that has
+// ended and is not waited for has none left either.
+static tm_status why_not_opened(void)
 {
-    int memory = open_descriptor(process, fd);
-    struct doorbell_word *word = NULL;
+    const int error = errno;
+    const int is_gone = error == ENOENT && access("/proc/self", F_OK) == 0;
 
-    if (memory < 0) {
-        return NULL;
-    }
-    if (lseek(memory, 0, SEEK_END) == (off_t)sizeof *word) {
-        word = map_word(memory);
-    }
-    close(memory);
-    if (word != NULL && word->cookie != cookie) {
-        munmap(word, sizeof *word);
-        word = NULL;
-    }
-    return word;
+    errno = error;
+    return is_gone ? TM_EPEER : TM_ESYSTEM;
 }
 
-void doorbell_attach(struct doorbell_peer *peer,
-                     const uint8_t bytes[DOORBELL_BYTES])
+/** @param memory  that is another node's, or, if that has ended, of whoever has its number */
+static tm_status map_peer_word(struct doorbell_peer *peer, int memory,
+                               uint64_t cookie)
+{
+    if (lseek(memory, 0, SEEK_END) != (off_t)sizeof *peer->word) {
+        return TM_EPEER;
+    }
+    peer->word = map_word(memory);
+    if (peer->word == NULL) {
+        return TM_ESYSTEM;
+    }
+    return peer->word->cookie == cookie ? TM_OK : TM_EPEER;
+}
+
+// Both are open for a moment: then UCX, which opens one and closes it again, can do that next.
+static tm_status open_both(struct doorbell_peer *peer, uint32_t memory_number,
+                           uint64_t cookie)
+{
+    const int memory = open_descriptor(peer->process, memory_number);
+    tm_status status;
+
+    if (memory < 0) {
+        return why_not_opened();
+    }
+    status = map_peer_word(peer, memory, cookie);
+    if (status == TM_OK) {
+        peer->pipe = open_descriptor(peer->process, peer->pipe_number);
+        status = peer->pipe < 0 ? why_not_opened() : TM_OK;
+    }
+    descriptor_close(memory);
+    return status;
+}
+
+tm_status doorbell_attach(struct doorbell_peer *peer,
+                          const uint8_t bytes[DOORBELL_BYTES])
 {
     struct wire_reader reader = {.at = bytes, .end = bytes + DOORBELL_BYTES};
-    uint32_t process = wire_get_u32(&reader);
-    uint32_t memory = wire_get_u32(&reader);
-    uint32_t pipe = wire_get_u32(&reader);
+    uint32_t memory;
+    tm_status status = TM_OK;
 
     *peer = (struct doorbell_peer){.pipe = -1};
-    if (process == 0) {
-        return;
+    peer->process = wire_get_u32(&reader);
+    memory = wire_get_u32(&reader);
+    peer->pipe_number = wire_get_u32(&reader);
+    if (peer->process != 0) {
+        status = open_both(peer, memory, wire_get_u64(&reader));
     }
-    peer->word = map_peer_word(process, memory, wire_get_u64(&reader));
-    if (peer->word == NULL) {
-        return;
-    }
-    peer->pipe = open_descriptor(process, pipe);
-    if (peer->pipe < 0) {
+    if (status != TM_OK) {
         doorbell_detach(peer);
-        return;
     }
-    atomic_fetch_add(&peer->word->n_ringers, 1);
+    return status;
+}
+
+int doorbell_is_gone(const struct doorbell_peer *peer)
+{
+    char name[NAME_SIZE];
+
+    name_descriptor(peer->process, peer->pipe_number, name);
+    return peer->process != 0 && access(name, F_OK) != 0 &&
+           why_not_opened() == TM_EPEER;
 }
 
 void doorbell_detach(struct doorbell_peer *peer)
 {
+    const int saved_errno = errno;
+
     if (peer->word == NULL) {
         return;
     }
-    if (peer->pipe >= 0) {
-        atomic_fetch_sub(&peer->word->n_ringers, 1);
-    }
     munmap(peer->word, sizeof *peer->word);
     descriptor_close(peer->pipe);
+    errno = saved_errno;
     *peer = (struct doorbell_peer){.pipe = -1};
 }
 
@@ -194,13 +230,6 @@ int doorbell_ring(const struct doorbell_peer *peer)
         return 1;
     }
     return 0;
-}
-
-int doorbell_is_rung_by(const struct doorbell *doorbell, unsigned n_nodes)
-{
-    return doorbell != NULL && atomic_load_explicit(&doorbell->word->n_ringers,
-                                                    memory_order_relaxed) >=
-                                   n_nodes; // one that leaves lets go last
 }
 
 void doorbell_arm(struct doorbell *doorbell)

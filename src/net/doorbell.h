@@ -13,9 +13,11 @@ struct doorbell; ///< this node's own
 
 /** One that this node rings. */
 struct doorbell_peer {
-    struct doorbell_word
-        *word; ///< NULL: that node has no doorbell, or cannot be reached
+    struct doorbell_word *word; ///< NULL: that node has no doorbell, or it is
+                                ///< not attached
     int pipe;
+    uint32_t process;     ///< of that node; 0: it has no doorbell
+    uint32_t pipe_number; ///< there
 };
 
 /** What others need to know of a doorbell, as bytes. */
@@ -31,10 +33,14 @@ void doorbell_free(struct doorbell *doorbell);
 void doorbell_describe(const struct doorbell *doorbell,
                        uint8_t bytes[DOORBELL_BYTES]);
 
-/** Become one that rings the doorbell of another node. If this cannot be, peer->word
- * is NULL, and that node goes on sleeping as if it had none. */
-void doorbell_attach(struct doorbell_peer *peer,
-                     const uint8_t bytes[DOORBELL_BYTES]);
+/** Become one that rings the doorbell of another node, if that has one.
+ * @return TM_OK; TM_EPEER, that node's process has ended; TM_ESYSTEM, with errno (neither is
+ *         logged) */
+TM_CHECKED tm_status doorbell_attach(struct doorbell_peer *peer,
+                                     const uint8_t bytes[DOORBELL_BYTES]);
+
+/** Has the process ended whose doorbell this is? 0 if it is attached to none. */
+int doorbell_is_gone(const struct doorbell_peer *peer);
 
 /** NULL as word is allowed. */
 void doorbell_detach(struct doorbell_peer *peer);
@@ -43,9 +49,6 @@ void doorbell_detach(struct doorbell_peer *peer);
  * to be woken. Costs a look at one word if it does not.
  * @return 1 it has been rung */
 int doorbell_ring(const struct doorbell_peer *peer);
-
-/** Do so many nodes ring it, or more? Else their messages wake nobody by it. */
-int doorbell_is_rung_by(const struct doorbell *doorbell, unsigned n_nodes);
 
 /** Senders are to ring from now on, once, unless somebody polls. The caller
  * looks for messages once more before it sleeps on doorbell_fd(). */

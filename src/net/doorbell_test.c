@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/doorbell.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,7 +28,7 @@ static void attach_peer(struct doorbell_peer *peer,
     uint8_t bytes[DOORBELL_BYTES];
 
     doorbell_describe(doorbell, bytes);
-    doorbell_attach(peer, bytes);
+    assert_int_equal(doorbell_attach(peer, bytes), TM_OK);
 }
 
 static void only_an_armed_doorbell_is_rung_and_once(void **unused)
@@ -33,9 +38,7 @@ static void only_an_armed_doorbell_is_rung_and_once(void **unused)
 
     (void)unused;
     assert_non_null(doorbell);
-    assert_false(doorbell_is_rung_by(doorbell, 1));
     attach_peer(&peer, doorbell);
-    assert_true(doorbell_is_rung_by(doorbell, 1));
     doorbell_ring(&peer);
     assert_false(is_readable(doorbell, 0));
     for (int i = 0; i < 3; i++) {
@@ -77,15 +80,18 @@ static void what_is_no_doorbell_is_not_rung(void **unused)
 
     (void)unused;
     doorbell_describe(NULL, bytes);
-    doorbell_attach(&peer, bytes);
+    assert_int_equal(doorbell_attach(&peer, bytes), TM_OK);
     assert_null(peer.word);
+    assert_false(doorbell_is_gone(&peer));
     doorbell_ring(&peer);
     doorbell_describe(doorbell, bytes);
-    bytes[DOORBELL_BYTES - 1] ^= 1; // the cookie
-    doorbell_attach(&peer, bytes);
+    bytes[DOORBELL_BYTES - 1] ^= 1; // the cookie: its number is another's now
+    assert_int_equal(doorbell_attach(&peer, bytes), TM_EPEER);
     assert_null(peer.word);
-    assert_true(doorbell_is_rung_by(doorbell, 0));
-    doorbell_detach(&peer);
+    doorbell_describe(doorbell, bytes);
+    bytes[4] = 0; // a descriptor that is no doorbell's
+    assert_int_equal(doorbell_attach(&peer, bytes), TM_EPEER);
+    assert_null(peer.word);
     doorbell_free(doorbell);
 }
 
@@ -100,6 +106,80 @@ static void a_ring_after_the_owner_is_gone_does_no_harm(void **unused)
     doorbell_free(doorbell);
     doorbell_ring(&peer); // a SIGPIPE would end the test
     doorbell_detach(&peer);
+}
+
+static pid_t start_owner(uint8_t bytes[DOORBELL_BYTES])
+{
+    int described[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(described), 0);
+    pid = fork();
+    if (pid == 0) {
+        doorbell_describe(doorbell_new(), bytes);
+        _exit(write(described[1], bytes, DOORBELL_BYTES) < 0 || pause());
+    }
+    assert_int_equal(read(described[0], bytes, DOORBELL_BYTES), DOORBELL_BYTES);
+    close(described[0]);
+    close(described[1]);
+    return pid;
+}
+
+static void wait_until_ended(pid_t pid)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+// Also as long as nobody has waited for its process.
+static void an_owner_that_has_ended_is_gone(void **unused)
+{
+    uint8_t bytes[DOORBELL_BYTES];
+    struct doorbell_peer early;
+    struct doorbell_peer late;
+    pid_t pid = start_owner(bytes);
+
+    (void)unused;
+    assert_int_equal(doorbell_attach(&early, bytes), TM_OK);
+    assert_false(doorbell_is_gone(&early));
+    kill(pid, SIGKILL);
+    wait_until_ended(pid);
+    for (int is_waited_for = 0; is_waited_for < 2; is_waited_for++) {
+        assert_true(doorbell_is_gone(&early));
+        assert_int_equal(doorbell_attach(&late, bytes), TM_EPEER);
+        waitpid(pid, NULL, 0);
+    }
+    doorbell_detach(&early);
+}
+
+// A connection takes two descriptors, of which it keeps one.
+static void a_limit_is_no_end_of_the_owner(void **unused)
+{
+    struct doorbell *doorbell = doorbell_new();
+    const int next = dup(0);
+    struct rlimit before;
+    struct doorbell_peer peer;
+    uint8_t bytes[DOORBELL_BYTES];
+
+    (void)unused;
+    assert_true(next > 0);
+    close(next);
+    doorbell_describe(doorbell, bytes);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (unsigned room = 0; room < 3; room++) {
+        const struct rlimit limit = {(rlim_t)next + room, before.rlim_max};
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        errno = 0;
+        assert_int_equal(doorbell_attach(&peer, bytes),
+                         room < 2 ? TM_ESYSTEM : TM_OK);
+        assert_int_equal(errno, room < 2 ? EMFILE : 0);
+        assert_int_equal(peer.word != NULL, room == 2);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    doorbell_detach(&peer);
+    doorbell_free(doorbell);
 }
 
 enum { N_MESSAGES = 20000 };
@@ -162,6 +242,8 @@ int main(void)
         cmocka_unit_test(nobody_rings_while_one_of_two_polls),
         cmocka_unit_test(what_is_no_doorbell_is_not_rung),
         cmocka_unit_test(a_ring_after_the_owner_is_gone_does_no_harm),
+        cmocka_unit_test(an_owner_that_has_ended_is_gone),
+        cmocka_unit_test(a_limit_is_no_end_of_the_owner),
         cmocka_unit_test(no_message_lies_while_its_receiver_sleeps),
     };
 

@@ -25,11 +25,13 @@ extern const struct between
 typedef void net_receive_fn(void *owner, node_id from,
                             const struct message *message);
 
-/** What else happens between hosts. */
+/** What else happens, between hosts but for NET_PEER_LOST. */
 enum net_event {
     NET_PEER_UP,   ///< a node that was added after connect() is connected
     NET_PEER_LOST, ///< the connection of one that was not removed has ended, or
-                   ///< cannot be made; all that came of it has been delivered
+                   ///< cannot be made; all that came of it has been delivered.
+                   ///< Of this host: only if its process has not ended, and
+                   ///< something here is in the way
     NET_FENCED,    ///< a node has told this one that the cluster has gone on
                    ///< without it
 };
@@ -112,9 +114,10 @@ struct transport {
     /** This node's address, for the others. Lives until close(). */
     void (*address)(struct net *net, const void **bytes, size_t *size);
 
-    /** Connect to all others. What travels to another host by TCP is
-     * encrypted and authenticated with keys made of the job's.
-     * Blocks until that is done, at most 10 s.
+    /** From now on there are these others. All those of other hosts are connected; of
+     * this host only one, and each other one when it is first sent something, unless
+     * they do not share memory. What travels to another host by TCP is encrypted and
+     * authenticated with keys made of the job's. Blocks until that is done, at most 10 s.
      *
      * @param places     [n_nodes]  copied; the entry of self is not read. Of two
      *                   nodes on two hosts exactly one has `comes` for the other
@@ -135,10 +138,10 @@ struct transport {
     tm_status (*widen)(struct net *net, const struct net_config *config,
                        const uint8_t *job_key);
 
-    /** Connect to one more node, or to one under a number that was removed, as of
+    /** There is one more node, or one under a number that was removed, as of
      * the epoch that was set before: what it sends with an older one is refused.
-     * Does not block: what is sent to it waits. NET_PEER_UP or NET_PEER_LOST
-     * follows for one on another host.
+     * Connect to it, if it is on another host: NET_PEER_UP or NET_PEER_LOST follows.
+     * Does not block: what is sent to it waits.
      * @param why  as for connect()
      * @return TM_OK, TM_EWIRE, TM_EPEER
      * @return TM_ESTATE  it `comes`, and this node does not listen any more: it

@@ -17,9 +17,10 @@
 // frame_is_sent() later, from progress().
 //
 // I1  progress() is not called inside progress(): `is_in_progress`.
-// I2  A lost node (`is_lost`) is sent nothing more. This happens when UCX sees a
-//     connection break; over shared memory it never does. Who is alive is
-//     decided elsewhere.
+// I2  A lost node (`is_lost`) is sent nothing more. A node of this host is lost when it
+//     cannot be connected with (transport_ucx_peer.c), or when UCX sees a connection break;
+//     over shared memory it does only where it has to map more of the other's and cannot.
+//     Who is alive is decided elsewhere.
 // I3  A node of this host that has been sent something is rung (net/doorbell.h) when all
 //     of it is where that node finds it. A long frame goes in pieces, of which only
 //     so many have room: while one is not sent, its receiver is rung after each step by
@@ -60,36 +61,12 @@ static void frame_is_sent(void *request, ucs_status_t status, void *owner)
     struct net *net = net_of_frame(frame);
     struct peer *peer = &net->peers[frame->to];
 
-    (void)status; // an error is told to endpoint_has_failed(), too
+    (void)status; // of an error the endpoint's handler is told, too
     net->wire->ucx.ucp_request_free(request);
     peer->n_unsent--;
     net->n_unsent -= !peer->is_lost;
     ring_peer(net, peer);
     frame_put(frame);
-}
-
-/** What waits for it will not go. */
-static void forget_peer(struct peer *peer)
-{
-    if (!peer->is_lost) {
-        peer->is_lost = 1;
-        peer->net->n_unsent -= peer->n_unsent;
-    }
-}
-
-static void lose_peer(struct peer *peer, ucs_status_t status)
-{
-    log_debug("the connection to node %u is lost: %s",
-              (unsigned)(peer - peer->net->peers),
-              peer->net->wire->ucx.ucs_status_string(status));
-    forget_peer(peer);
-}
-
-static void endpoint_has_failed(void *owner, ucp_ep_h endpoint,
-                                ucs_status_t status)
-{
-    (void)endpoint;
-    lose_peer(owner, status);
 }
 
 static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
@@ -103,7 +80,7 @@ static void hand_to_ucx(struct net *net, struct peer *peer, struct frame *frame)
         return;
     }
     if (UCS_PTR_IS_ERR(request)) {
-        lose_peer(peer, UCS_PTR_STATUS(request));
+        ucx_peer_lose(peer, UCS_PTR_STATUS(request));
     }
     ring_peer(net, peer);
     frame_put(frame);
@@ -116,7 +93,7 @@ static void send_within_host(struct net *net, node_id to,
     struct frame *frame;
     struct wire_writer prefix;
 
-    if (peer->is_lost) {
+    if (peer->is_lost || (peer->endpoint == NULL && !ucx_peer_connect(peer))) {
         return;
     }
     frame = frame_encode(&net->pool, PREFIX, 0, message);
@@ -194,7 +171,8 @@ static tm_status open_within_host(struct net *net,
     tm_status status;
 
     net->wire_room.owner = net;
-    if (ucx_is_local(request.reach)) {
+    net->connects_late = ucx_is_local(request.reach);
+    if (net->connects_late) {
         net->doorbell = doorbell_new();
         net->wire_room.doorbell = net->doorbell;
     }
@@ -229,9 +207,9 @@ static struct net *new_net(const struct net_config *config)
     }
     net->between = config->between != NULL ? config->between : &between_tcp;
     net->n_nodes = config->n_nodes;
-    net->n_here = 1;
     net->joined_fd = -1;
     net->joined_doorbell_fd = -1;
+    net->event = config->event;
     frame_pool_init(&net->pool);
     inbox_init(&net->inbox, config->self, config->receive, config->owner);
     for (unsigned i = 0; i < net->n_nodes; i++) {
@@ -249,6 +227,7 @@ static void free_net(struct net *net)
     for (unsigned i = 0; i < net->n_nodes; i++) {
         order_release(&net->peers[i].order);
         doorbell_detach(&net->peers[i].doorbell);
+        free(net->peers[i].address);
     }
     descriptor_close(net->joined_fd);
     descriptor_close(net->joined_doorbell_fd);
@@ -294,48 +273,6 @@ static void ucx_address(struct net *net, const void **bytes, size_t *size)
 {
     *bytes = net->address;
     *size = net->address_size;
-}
-
-static tm_status connect_within_host(struct peer *peer, const void *address,
-                                     size_t size, char *why, size_t room)
-{
-    const ucp_err_handler_t failed = {.cb = endpoint_has_failed, .arg = peer};
-    struct wire *wire = peer->net->wire;
-    unsigned number = (unsigned)(peer - peer->net->peers);
-    ucs_status_t result;
-    tm_status status =
-        wire_connect(wire, address, size, &failed, &peer->endpoint, &result);
-
-    if (status == TM_EWIRE) {
-        snprintf(why, room, "the address of node %u is malformed", number);
-    } else if (status != TM_OK) {
-        snprintf(why, room,
-                 "cannot connect to node %u: %s; UCX_TLS must be the same on "
-                 "all nodes, UCX_LOG_LEVEL=info says more",
-                 number, wire->ucx.ucs_status_string(result));
-    } else if (wire->doorbell != NULL) {
-        doorbell_attach(&peer->doorbell,
-                        (const uint8_t *)address + size - DOORBELL_BYTES);
-    }
-    return status;
-}
-
-static tm_status add_within_host(struct net *net, node_id node,
-                                 const struct address_parts *parts, char *why,
-                                 size_t room)
-{
-    struct peer *peer = &net->peers[node];
-
-    order_release(&peer->order);
-    peer->sent = 0;
-    if (peer->is_lost) {
-        net->n_unsent += peer->n_unsent;
-        peer->is_lost = 0;
-    }
-    net->n_here += peer->reach != REACH_HERE;
-    peer->reach = REACH_HERE;
-    return connect_within_host(peer, parts->bytes[ADDRESS_WITHIN_HOST],
-                               parts->size[ADDRESS_WITHIN_HOST], why, room);
 }
 
 static tm_status add_elsewhere(struct net *net, node_id node,
@@ -384,7 +321,9 @@ static tm_status ucx_add_peer(struct net *net, node_id node,
     }
     return place->is_elsewhere
                ? add_elsewhere(net, node, &parts, place->comes, why, room)
-               : add_within_host(net, node, &parts, why, room);
+               : ucx_peer_add(&net->peers[node],
+                              parts.bytes[ADDRESS_WITHIN_HOST],
+                              parts.size[ADDRESS_WITHIN_HOST], why, room);
 }
 
 static void ucx_remove_peer(struct net *net, node_id node)
@@ -394,12 +333,10 @@ static void ucx_remove_peer(struct net *net, node_id node)
     ensure(node < net->n_nodes && node != net->inbox.self);
     if (peer->reach == REACH_ELSEWHERE) {
         net->between->remove(net->far, node);
+        peer->reach = REACH_NONE;
     } else if (peer->reach == REACH_HERE) {
-        forget_peer(peer);
-        doorbell_detach(&peer->doorbell);
-        net->n_here--;
+        ucx_peer_forget(peer);
     }
-    peer->reach = REACH_NONE;
 }
 
 static tm_status ucx_widen(struct net *net, const struct net_config *config,
@@ -449,6 +386,9 @@ static tm_status ucx_connect(struct net *net, const struct net_place *places,
             status = ucx_add_peer(net, (node_id)i, &places[i], why, room);
         }
     }
+    if (status == TM_OK) {
+        status = ucx_peer_connect_next(net, why, room);
+    }
     if (status == TM_OK && net->far != NULL) {
         status = net->between->meet(net->far, why, room);
     }
@@ -487,6 +427,7 @@ unsigned ucx_progress(struct net *net)
     ensure(!net->is_in_progress);
     net->is_in_progress = 1;
     net->inbox.n_delivered = 0;
+    ucx_peer_tell_losses(net);
     inbox_deliver_to_self(&net->inbox);
     if (net->wire != NULL) {
         progress_within_host(net);

@@ -25,10 +25,13 @@ enum reach {
 
 struct peer {
     enum reach reach;
-    ucp_ep_h endpoint;
+    ucp_ep_h endpoint; ///< NULL: it is not connected
+    uint8_t *address;  ///< then, if it is not lost; wrapped
+    size_t address_size;
     uint64_t sent; ///< the sequence number of the next frame to it
     unsigned n_unsent;
     int is_lost;
+    const char *untold; ///< why it is lost, until that is told; NULL: it is
     struct doorbell_peer doorbell; ///< wakes it
     struct order order;            ///< of the frames from it
     struct net *net;               ///< for UCX's error handler
@@ -45,19 +48,48 @@ struct net {
         joined_doorbell_fd;     ///< of the doorbell, if there is one, and `far`
     _Atomic unsigned n_polling; ///< while any, `far` is out of that
     struct doorbell
-        *doorbell; ///< for this host's nodes; NULL: UCX wakes this node
-    int sleeps_by_doorbell; ///< armed so
+        *doorbell;     ///< for this host's nodes; NULL: UCX wakes this node
+    int connects_late; ///< to nodes of this host: by shared memory alone
     unsigned n_nodes;
-    unsigned n_here; ///< on this host, this node included
     uint8_t *address;
     size_t address_size;
     struct frame_pool pool;
     struct inbox inbox;
     unsigned n_unsent; ///< frames that UCX keeps until there is room for them
+    unsigned n_untold; ///< nodes of this host that are lost
+    net_event_fn *event;
     int is_in_progress;
     int is_closing;      ///< what comes is dropped
     struct peer peers[]; ///< [n_nodes]; that of self is not used
 };
+
+/** A node of this host is added, maybe under a number that was removed.
+ * @param why  as of add_peer() (net/transport.h)
+ * @return TM_OK, TM_EWIRE, TM_EPEER (P3 of transport_ucx_peer.c) */
+TM_CHECKED tm_status ucx_peer_add(struct peer *peer, const void *address,
+                                  size_t size, char *why, size_t room);
+
+/** Connect with one that is not. @return 1 it can be sent something; 0 it is lost */
+int ucx_peer_connect(struct peer *peer);
+
+/** The same, where one that cannot be reached is an error and not lost.
+ * @return TM_OK, TM_EPEER */
+TM_CHECKED tm_status ucx_peer_connect_first(struct peer *peer, char *why,
+                                            size_t room);
+
+/** Connect with the node of this host whose number is the next, if there is one: P3.
+ * @return as ucx_peer_connect_first() */
+TM_CHECKED tm_status ucx_peer_connect_next(struct net *net, char *why,
+                                           size_t room);
+
+/** UCX cannot send it any more. */
+void ucx_peer_lose(struct peer *peer, ucs_status_t status);
+
+/** It is none any more. */
+void ucx_peer_forget(struct peer *peer);
+
+/** Those that are lost and untold: the event. From progress(). */
+void ucx_peer_tell_losses(struct net *net);
 
 /** A frame has come on a wire, its argument: what UCX calls, from progress(). */
 ucs_status_t ucx_frame_has_come(void *wire, const void *header,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The transport of a cluster: how a node sleeps. The nodes of its own host ring its
-// doorbell (net/doorbell.h), if all of them can; else UCX wakes it. Nodes of other hosts are
+// doorbell (net/doorbell.h), if it has one; else UCX wakes it. Nodes of other hosts are
 // heard by the descriptor of the wire between hosts in any case. So a node with peers on
 // both sides sleeps on two descriptors, joined to one: the doorbell's or UCX's, and that
-// wire's. One that has no others on its host sleeps as if they all could ring.
+// wire's. One that has no others on its host sleeps as if they could ring.
 //
 // S1  Who arms looks for messages once more before sleeping: a sender that has seen the
 //     doorbell unarmed has put its message there before.
@@ -62,18 +62,16 @@ tm_status ucx_join_networks(struct net *net)
 
 int ucx_has_doorbell(const struct net *net)
 {
-    return net->wire == NULL ||
-           doorbell_is_rung_by(net->doorbell, net->n_here - 1);
+    return net->wire == NULL || net->doorbell != NULL;
 }
 
 /** By the doorbell, or by UCX. @return 0 UCX has something from this host */
 static int arm_within_host(struct net *net)
 {
-    net->sleeps_by_doorbell = ucx_has_doorbell(net);
     if (net->wire == NULL) {
         return 1;
     }
-    if (net->sleeps_by_doorbell) {
+    if (net->doorbell != NULL) {
         doorbell_arm(net->doorbell);
         return 1;
     }
@@ -82,7 +80,7 @@ static int arm_within_host(struct net *net)
 
 int ucx_arm(struct net *net)
 {
-    return inbox_is_empty(&net->inbox) &&
+    return inbox_is_empty(&net->inbox) && net->n_untold == 0 &&
            (net->far == NULL || net->between->arm(net->far)) &&
            arm_within_host(net);
 }
@@ -112,7 +110,7 @@ void ucx_note_polling(struct net *net, int is_polling)
 
 int ucx_wait_fd(struct net *net)
 {
-    if (net->wire != NULL && !net->sleeps_by_doorbell) {
+    if (!ucx_has_doorbell(net)) {
         return net->joined_fd >= 0 ? net->joined_fd : wire_fd(net->wire);
     }
     if (net->joined_doorbell_fd >= 0) {

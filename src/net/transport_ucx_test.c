@@ -12,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "harness/cluster_harness.h"
+#include "harness/harness.h"
 
 static void use_shared_memory(void)
 {
@@ -511,8 +514,8 @@ static void an_armed_node_is_woken_by_a_message(void **unused)
 {
     (void)unused;
     use_shared_memory();
-    assert_all_ended_well(harness_run(&transport_ucx, 2, wake_a_sleeper, NULL),
-                          2);
+    assert_all_ended_well(harness_run(&transport_ucx, 4, wake_a_sleeper, NULL),
+                          4); // three of them connect meanwhile
     use_tcp();
     assert_all_ended_well(harness_run(&transport_ucx, 2, wake_a_sleeper, NULL),
                           2);
@@ -648,6 +651,321 @@ static void close_pushes_out_what_is_queued(void **unused)
     assert_int_equal(result.code[1], 0);
 }
 
+// ---- connections ----
+
+/** Of all nodes of a run. */
+static struct shared {
+    unsigned n_descriptors[HARNESS_MAX_NODES];
+    pid_t pid[HARNESS_MAX_NODES];
+    uint8_t address[HARNESS_MAX_NODES][4096];
+    size_t address_size[HARNESS_MAX_NODES];
+} * shared;
+
+static void share(void)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+}
+
+static void show_address(struct harness_node *node)
+{
+    const void *address;
+
+    node->transport->address(node->net, &address,
+                             &shared->address_size[node->self]);
+    memcpy(shared->address[node->self], address,
+           shared->address_size[node->self]);
+    shared->pid[node->self] = getpid();
+    harness_barrier(node);
+}
+
+static unsigned n_descriptors(void)
+{
+    DIR *files = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    harness_check(files != NULL);
+    while (readdir(files) != NULL) {
+        n++;
+    }
+    closedir(files);
+    return n;
+}
+
+static void send_one(struct harness_node *node, node_id to)
+{
+    const struct message message = {.type = MESSAGE_thread_stack};
+
+    node->transport->send(node->net, to, &message);
+}
+
+/** From one to another, which waits for it. */
+static void pass_one(struct harness_node *node, node_id from, node_id to)
+{
+    if (node->self == from) {
+        send_one(node, to);
+    } else if (node->self == to) {
+        *(int *)node->state = 0;
+        harness_wait(node, node->state, 0);
+    }
+    harness_barrier(node);
+}
+
+static void count_connections(struct harness_node *node)
+{
+    const unsigned before = n_descriptors();
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    shared->n_descriptors[node->self] = before;
+    harness_barrier(node);
+    pass_one(node, 0, 1); // connected since the start
+    harness_check(n_descriptors() == before);
+    for (unsigned i = 0; i < 2; i++) {
+        pass_one(node, 0, 3);
+        harness_check(n_descriptors() == before + (node->self == 0));
+    }
+    pass_one(node, 2, 0);
+    harness_check(n_descriptors() ==
+                  before + (node->self == 0 || node->self == 2));
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void nodes_connect_when_they_have_something_to_say(void **unused)
+{
+    unsigned of_four;
+
+    (void)unused;
+    use_shared_memory();
+    share();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 4, count_connections, NULL), 4);
+    of_four = shared->n_descriptors[2];
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 8, count_connections, NULL), 8);
+    assert_int_equal(shared->n_descriptors[2], of_four);
+    munmap(shared, sizeof *shared);
+}
+
+static struct {
+    unsigned n;
+    node_id node;
+    char why[64];
+} losses;
+
+static void note_loss(struct harness_node *node, enum net_event event,
+                      node_id about, const char *why)
+{
+    (void)node;
+    harness_check(event == NET_PEER_LOST);
+    losses.n++;
+    losses.node = about;
+    snprintf(losses.why, sizeof losses.why, "%s", why);
+}
+
+/** The program has opened all files that it may. @return what to give it back */
+static struct rlimit use_up_descriptors(void)
+{
+    const int next = dup(0);
+    struct rlimit before;
+    struct rlimit limit;
+
+    harness_check(next >= 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+    close(next);
+    limit = (struct rlimit){(rlim_t)next, before.rlim_max};
+    harness_check(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return before;
+}
+
+static void check_loss(struct harness_node *node, unsigned n, const char *why)
+{
+    harness_check(losses.n == n - 1); // by progress() only
+    harness_check(!node->transport->arm(node->net));
+    for (unsigned i = 0; i < 3; i++) {
+        node->transport->progress(node->net);
+    }
+    harness_check(losses.n == n && losses.node == 2);
+    harness_check(strcmp(losses.why, why) == 0);
+    harness_check(node->transport->n_unsent(node->net) == 0);
+}
+
+static void add_again(struct harness_node *node, node_id number, node_id who)
+{
+    const struct net_place place = {.address = shared->address[who],
+                                    .size = shared->address_size[who]};
+    char why[256];
+
+    if (node->self == 0) {
+        node->transport->remove_peer(node->net, number);
+        harness_check(node->transport->add_peer(node->net, number, &place, why,
+                                                sizeof why) == TM_OK);
+    }
+}
+
+// Node 0 loses node 2, and goes on with others, and with one that comes in its place.
+static void run_out_of_descriptors(struct harness_node *node)
+{
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    node->event = note_loss;
+    show_address(node);
+    if (node->self == 0) {
+        const struct rlimit before = use_up_descriptors();
+
+        send_one(node, 2);
+        harness_check(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        check_loss(node, 1, "Too many open files");
+        send_one(node, 2);
+    }
+    harness_barrier_with_progress(node);
+    harness_check(!has_come);
+    pass_one(node, 0, 3);
+    add_again(node, 2, 2);
+    pass_one(node, 0, 2);
+    harness_check(losses.n == (node->self == 0));
+    node->transport->close(node->net);
+}
+
+static void who_cannot_connect_is_told_so(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    share();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 4, run_out_of_descriptors, NULL), 4);
+    munmap(shared, sizeof *shared);
+}
+
+// A long message needs more of the other's memory than the connection does.
+static void run_out_when_connected(struct harness_node *node)
+{
+    static uint8_t body[20000];
+    const struct message message = {
+        .type = MESSAGE_thread_stack, .body = body, .body_size = sizeof body};
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    node->event = note_loss;
+    pass_one(node, 0, 2);
+    if (node->self == 0) {
+        const struct rlimit before = use_up_descriptors();
+
+        node->transport->send(node->net, 2, &message);
+        for (unsigned i = 0; i < 100; i++) {
+            node->transport->progress(node->net);
+        }
+        harness_check(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        harness_check(losses.n == 1 && losses.node == 2);
+        harness_check(node->transport->n_unsent(node->net) == 0);
+        send_one(node, 2);
+    }
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void who_can_send_no_more_is_told_so(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 3, run_out_when_connected, NULL), 3);
+}
+
+// One number is another node's, before anything is sent there and after.
+static void use_a_number_again(struct harness_node *node)
+{
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    show_address(node);
+    add_again(node, 2, 3);
+    if (node->self == 0) {
+        send_one(node, 2);
+    } else if (node->self == 3) {
+        harness_wait(node, &has_come, 0);
+    }
+    harness_barrier(node);
+    harness_check(has_come == (node->self == 3));
+    add_again(node, 2, 2);
+    pass_one(node, 0, 2);
+    add_again(node, 2, 2); // nothing is sent there any more
+    if (node->self == 0) {
+        node->transport->remove_peer(node->net, 2);
+        send_one(node, 2);
+    }
+    harness_barrier(node);
+    node->transport->close(node->net);
+}
+
+static void a_number_leads_to_who_has_it_now(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    share();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 4, use_a_number_again, NULL), 4);
+    munmap(shared, sizeof *shared);
+}
+
+// Nobody need have waited for it.
+static void wait_until_gone(pid_t pid)
+{
+    uint64_t deadline = harness_deadline_ns(20000);
+    char file[64];
+
+    snprintf(file, sizeof file, "/proc/%d/fd/0", (int)pid);
+    while (access(file, F_OK) == 0) {
+        harness_check(clock_now_ns() < deadline);
+        usleep(1000);
+    }
+}
+
+// Who is alive is decided elsewhere.
+static void send_first_to_a_dead_node(struct harness_node *node)
+{
+    static int has_come;
+
+    node->state = &has_come;
+    node->receive = note_arrival;
+    node->event = note_loss;
+    show_address(node);
+    if (node->self == 2) {
+        raise(SIGKILL);
+    }
+    wait_until_gone(shared->pid[2]);
+    if (node->self == 0) {
+        send_one(node, 2);
+        get_armed(node);
+        harness_check(losses.n == 0);
+        harness_check(node->transport->n_unsent(node->net) == 0);
+        send_one(node, 1);
+    } else {
+        harness_wait(node, &has_come, 1);
+    }
+    node->transport->close(node->net);
+}
+
+static void who_has_ended_before_it_was_needed_does_no_harm(void **unused)
+{
+    struct harness_result result;
+
+    (void)unused;
+    use_shared_memory();
+    share();
+    result = harness_run(&transport_ucx, 3, send_first_to_a_dead_node, NULL);
+    assert_int_equal(result.code[0], 0);
+    assert_int_equal(result.code[1], 0);
+    assert_int_equal(result.code[2], 128 + SIGKILL);
+    munmap(shared, sizeof *shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -661,6 +979,11 @@ int main(void)
         cmocka_unit_test(a_killed_peer_does_no_harm_and_leaves_nothing),
         cmocka_unit_test(segments_are_made_in_the_folder_of_the_run),
         cmocka_unit_test(close_pushes_out_what_is_queued),
+        cmocka_unit_test(nodes_connect_when_they_have_something_to_say),
+        cmocka_unit_test(who_cannot_connect_is_told_so),
+        cmocka_unit_test(who_can_send_no_more_is_told_so),
+        cmocka_unit_test(a_number_leads_to_who_has_it_now),
+        cmocka_unit_test(who_has_ended_before_it_was_needed_does_no_harm),
     };
 
     return cmocka_run_group_tests(tests, start_tests, end_tests);

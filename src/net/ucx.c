@@ -539,6 +539,12 @@ void wire_transports(const struct wire *wire, ucp_ep_h endpoint, char *text,
     free(told);
 }
 
+int wire_is_address(const void *bytes, size_t size)
+{
+    return size >= address_wrapped_size(DOORBELL_BYTES) &&
+           address_unwrap(bytes, size) != NULL;
+}
+
 tm_status wire_connect(struct wire *wire, const void *address, size_t size,
                        const ucp_err_handler_t *failed, ucp_ep_h *endpoint,
                        ucs_status_t *result)
@@ -555,7 +561,7 @@ tm_status wire_connect(struct wire *wire, const void *address, size_t size,
     };
 
     *endpoint = NULL;
-    if (params.address == NULL || size < address_wrapped_size(DOORBELL_BYTES)) {
+    if (!wire_is_address(address, size)) {
         return TM_EWIRE;
     }
     *result = wire->ucx.ucp_ep_create(wire->worker, &params, endpoint);

@@ -128,6 +128,9 @@ int wire_fd(const struct wire *wire);
 void wire_transports(const struct wire *wire, ucp_ep_h endpoint, char *text,
                      size_t size);
 
+/** Are these bytes a wrapped address? */
+int wire_is_address(const void *bytes, size_t size);
+
 /** Make an endpoint.
  * @param address  a wrapped one, any bytes
  * @param failed   called with `owner` if the connection breaks

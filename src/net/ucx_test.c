@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -376,12 +377,89 @@ static void ucx_behaves_as_a_guest(void **unused)
     assert_all_ended_well(harness_run(NULL, 1, run_guest, NULL), 1);
 }
 
+// ---- what is told at the start ----
+
+static const struct net_config three_nodes = {
+    .n_nodes = 3, .n_here = 3, .receive = receive_nothing};
+
+static struct net *open_with(const char *transports, struct net_place *place)
+{
+    struct net *net;
+
+    if (transports != NULL) {
+        setenv("UCX_TLS", transports, 1);
+        setenv("UCX_NET_DEVICES", "lo", 1);
+    } else {
+        unsetenv("UCX_TLS");
+    }
+    harness_check(transport_ucx.open(&net, &three_nodes) == TM_OK);
+    transport_ucx.address(net, &place->address, &place->size);
+    return net;
+}
+
+// Of all nodes, also of those that are sent something much later.
+static void choose_others_than_one(struct harness_node *node)
+{
+    struct net_place places[3] = {{0}};
+    struct net *last = open_with("tcp", &places[2]);
+    struct net *next = open_with("posix", &places[1]);
+    struct net *own = open_with("posix", &places[0]);
+    char why[256];
+
+    (void)node;
+    harness_check(transport_ucx.connect(own, places, NULL, why, sizeof why) ==
+                  TM_EPEER);
+    harness_check(strstr(why, "cannot connect to node 2: ") == why);
+    harness_check(strstr(why, "UCX_TLS must be the same") != NULL);
+    transport_ucx.close(own);
+    transport_ucx.close(next);
+    transport_ucx.close(last);
+}
+
+static void transports_that_do_not_suit_all_are_told_at_the_start(void **unused)
+{
+    (void)unused;
+    assert_all_ended_well(harness_run(NULL, 1, choose_others_than_one, NULL),
+                          1);
+}
+
+static void connect_without_descriptors(struct harness_node *node)
+{
+    struct net_place places[3] = {{0}};
+    struct net *last = open_with(NULL, &places[2]);
+    struct net *next = open_with(NULL, &places[1]);
+    struct net *own = open_with(NULL, &places[0]);
+    const int free_fd = dup(0);
+    const struct rlimit none = {(rlim_t)free_fd, (rlim_t)free_fd};
+    char why[256];
+
+    (void)node;
+    close(free_fd);
+    harness_check(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    harness_check(transport_ucx.connect(own, places, NULL, why, sizeof why) ==
+                  TM_EPEER);
+    harness_check(strcmp(why, "cannot connect to node 1: Too many open files; "
+                              "see ulimit -n") == 0);
+    transport_ucx.close(own);
+    transport_ucx.close(next);
+    transport_ucx.close(last);
+}
+
+static void what_keeps_nodes_apart_is_told_at_the_start(void **unused)
+{
+    (void)unused;
+    assert_all_ended_well(
+        harness_run(NULL, 1, connect_without_descriptors, NULL), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_damaged_address_is_refused),
         cmocka_unit_test(strange_frames_are_counted_and_early_ones_held),
         cmocka_unit_test(ucx_behaves_as_a_guest),
+        cmocka_unit_test(transports_that_do_not_suit_all_are_told_at_the_start),
+        cmocka_unit_test(what_keeps_nodes_apart_is_told_at_the_start),
     };
 
     return cmocka_run_group_tests(tests, start_tests, NULL);

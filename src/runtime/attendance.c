@@ -55,6 +55,8 @@
 // W3  Nobody is kept awake with nothing to say: who polls has senders muted, and to be
 //     rung once takes another arming or unmuting.
 // W4  The service thread's priority is bounded (service_priority.c).
+// W5  Who waits for room at a receiver looks for it soon, and less often the longer there
+//     is none: where hundreds of nodes send to one they would keep the processors from it.
 #include "runtime/attendance.h"
 
 #include "base/ensure.h"
@@ -334,16 +336,32 @@ static uint64_t lazy_ns(const struct attendance *attendance, int has_doorbell,
                : LAZY_TICK_NS;
 }
 
-uint64_t attendant_sleep_ns(const struct attendance *attendance,
-                            int has_doorbell, int is_busy, int has_unsent,
+// W5: as long again as it has waited.
+static uint64_t unsent_ns(struct attendant *attendant, unsigned n_unsent,
+                          uint64_t now_ns)
+{
+    if (attendant->n_unsent == 0 || n_unsent < attendant->n_unsent) {
+        attendant->unsent_ns = now_ns;
+    }
+    attendant->n_unsent = n_unsent;
+    return n_unsent == 0 ? UINT64_MAX
+           : now_ns - attendant->unsent_ns > UNSENT_NS
+               ? now_ns - attendant->unsent_ns
+               : UNSENT_NS;
+}
+
+uint64_t attendant_sleep_ns(struct attendant *attendant,
+                            const struct attendance *attendance,
+                            int has_doorbell, int is_busy, unsigned n_unsent,
                             uint64_t due_ns, uint64_t now_ns)
 {
-    uint64_t most_ns = has_unsent ? UNSENT_NS
-                       : is_busy  ? TICK_NS
-                                  : lazy_ns(attendance, has_doorbell, now_ns);
+    const uint64_t room_ns = unsent_ns(attendant, n_unsent, now_ns);
+    uint64_t most_ns =
+        is_busy ? TICK_NS : lazy_ns(attendance, has_doorbell, now_ns);
 
     if (due_ns <= now_ns) {
         return 0;
     }
+    most_ns = room_ns < most_ns ? room_ns : most_ns;
     return due_ns - now_ns < most_ns ? due_ns - now_ns : most_ns;
 }

@@ -290,8 +290,9 @@ static void do_as_state_says(struct kernel_thread *thread)
         break;
     case ATTENDANT_SLEEPS:
         sleep_for(thread,
-                  attendant_sleep_ns(&node->attendance, has_doorbell(), 0, 0,
-                                     NEVER_NS, world.now_ns),
+                  attendant_sleep_ns(&node->attendant, &node->attendance,
+                                     has_doorbell(), 0, 0, NEVER_NS,
+                                     world.now_ns),
                   1);
         break;
     case ATTENDANT_NAPS:
@@ -780,6 +781,42 @@ static void a_short_gap_ends_polling_only_where_processors_are_scarce(
     assert_false(polls_after_gap(alone, 2 * MS_NS));
 }
 
+// W5: what it sleeps while so many messages wait for room.
+static uint64_t sleep_with_unsent(struct attendant *attendant, unsigned n,
+                                  int is_busy, uint64_t now_ns)
+{
+    static const struct attendance attendance;
+
+    return attendant_sleep_ns(attendant, &attendance, 1, is_busy, n, NEVER_NS,
+                              now_ns);
+}
+
+static void who_waits_for_room_looks_less_often_in_the_end(void **unused)
+{
+    const uint64_t soon_ns = 50 * US_NS;
+    const uint64_t most_ns = 20 * MS_NS;
+    struct attendant attendant = {0};
+    uint64_t now_ns = SECOND_NS;
+    unsigned n_looks = 0;
+
+    (void)unused;
+    assert_int_equal(sleep_with_unsent(&attendant, 0, 0, now_ns), most_ns);
+    while (now_ns < 2 * SECOND_NS) {
+        uint64_t sleep_ns = sleep_with_unsent(&attendant, 3, 0, now_ns);
+
+        assert_in_range(sleep_ns, soon_ns, most_ns);
+        now_ns += sleep_ns;
+        n_looks++;
+    }
+    assert_in_range(n_looks, 50, 70);
+    assert_int_equal(sleep_with_unsent(&attendant, 3, 1, now_ns), MS_NS);
+    // One has gone, and the others soon will.
+    assert_int_equal(sleep_with_unsent(&attendant, 2, 0, now_ns), soon_ns);
+    assert_int_equal(sleep_with_unsent(&attendant, 0, 0, now_ns), most_ns);
+    now_ns += SECOND_NS;
+    assert_int_equal(sleep_with_unsent(&attendant, 1, 0, now_ns), soon_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -787,6 +824,7 @@ int main(void)
         cmocka_unit_test(service_threads_leave_half_of_the_processors),
         cmocka_unit_test(
             a_short_gap_ends_polling_only_where_processors_are_scarce),
+        cmocka_unit_test(who_waits_for_room_looks_less_often_in_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

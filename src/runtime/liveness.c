@@ -77,12 +77,14 @@ static _Noreturn void end_fenced(struct node *node, node_id by,
 static int was_given_up(const struct node *node)
 {
     const struct failure_detector *detector = &node->detector;
-    const uint64_t lost_ns =
-        detector_stretch_ns(detector, detector->timeout_ns);
+    uint64_t lost_ns;
 
-    return node->has_detector &&
-           detector_away_ns(detector) >=
-               (lost_ns > 0 && lost_ns < GIVEN_UP_NS ? lost_ns : GIVEN_UP_NS);
+    if (!node->has_detector) {
+        return 0;
+    }
+    lost_ns = detector_stretch_ns(detector, detector->timeout_ns);
+    return detector_away_ns(detector) >=
+           (lost_ns > 0 && lost_ns < GIVEN_UP_NS ? lost_ns : GIVEN_UP_NS);
 }
 
 static void note_loss(struct node *node, node_id id, const char *why)

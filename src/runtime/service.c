@@ -209,9 +209,10 @@ static uint64_t attend(struct node *node, struct pace *pace, int has_doorbell,
     if (attendant->state == ATTENDANT_ARMS) {
         arm_transport(node, attendant, now_ns);
     }
-    most_ns = attendant_sleep_ns(&node->attendance, has_doorbell, pace->is_busy,
-                                 node->transport->n_unsent(node->net) > 0,
-                                 engine_due_ns(node->engine), clock_now_ns());
+    most_ns =
+        attendant_sleep_ns(attendant, &node->attendance, has_doorbell,
+                           pace->is_busy, node->transport->n_unsent(node->net),
+                           engine_due_ns(node->engine), clock_now_ns());
     node_leave(node);
     return most_ns;
 }

@@ -238,6 +238,13 @@ class Limits(ErrorsTest):
                     r"^.*Too many open files; see ulimit -n.*\n$")
         self.assertEqual(codes, {0, 71})
 
+    def test_a_program_that_leaves_no_descriptor_is_told(self):
+        """Its node needs another one when all files are open that may be."""
+        self.expect(self.run_words("-n", 5, program("ways"), "full"), 75,
+                    r"^teamster: n1: node \d cannot be sent anything any more: "
+                    r"Too many open files; see ulimit -n$",
+                    r"^teamster run: node \d \(pid \d+\) is lost: ")
+
 
 class Mistakes(ErrorsTest):
     """Errors that end the program, by a thread of node 1 and by main()."""

@@ -4,9 +4,9 @@
 protocols, fault sources and workers; and what happens when nodes are killed.
 
     test_programs.py TEST --build DIR [--mode M] [--protocol P] [--source S]
-                     [--seeds FIRST,...] [--runs N]
+                     [--seeds FIRST,...] [--runs N] [--nodes N]
 
-Tests: litmus, litmus_of_many, random, random_of_many, meeting, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
+Tests: litmus, litmus_of_many, random, random_of_many, meeting, ways, random_bound, filled, race_free, race_found, migrate, posix, settled, cells, grain,
 bound, bound_messages, flags, tasks, tasks_short_of_memory, tasks_race,
 tasks_send_nothing, tasks_mistakes, vast, pace, kill_node, kill_starting, unlike_transports, kill_launcher, signals, start_fails. soak.py runs them with ever
 new seeds.
@@ -24,6 +24,8 @@ import jobs
 
 SOURCES = ("userfaultfd", "mprotect")
 MANY_NODES = 20
+WAYS = 10  # connections of a node that talks to few, with slack
+NODE_MIB = 16  # of memory, with slack
 MODES = ("relaxed", "seq-cst", "mutex", "one-mutex", "atomic", "semaphore",
          "condition", "barrier", "iteration", "bound")
 POSIX_TESTS = ("times", "races", "kinds", "ends", "main_exits",
@@ -102,6 +104,15 @@ class Tests:
     def meeting(self, _seed):
         """At a barrier of many nodes none has to tell all the others."""
         self.succeed(MANY_NODES, self.program("meeting"), MANY_NODES // 2,
+                     variables={"TEAMSTER_WORKERS": "1"})
+
+    def ways(self, _seed):
+        """A node is connected with those that it talks to, and not with all."""
+        n_nodes = self.options.nodes
+        available = re.search(rb"MemAvailable: *(\d+)", jobs.read_bytes("/proc/meminfo"))
+        if int(available[1]) < n_nodes * NODE_MIB * jobs.SLOWDOWN * 1024:
+            raise jobs.Skip(f"{n_nodes} nodes take more memory than there is")
+        self.succeed(n_nodes, self.program("ways"), WAYS,
                      variables={"TEAMSTER_WORKERS": "1"})
 
     def random_of_many(self, seed):
@@ -477,6 +488,7 @@ def main():
     parser.add_argument("--source", choices=SOURCES)
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--nodes", type=int, default=MANY_NODES)
     parser.add_argument("--scoped", action="store_true",
                         help="litmus: variables are in a block of TM_SCOPE")
     options = parser.parse_args()
