@@ -43,6 +43,9 @@ extern __typeof__(pthread_self) tmf_pthread_self;
         return name((int)*asked);                                              \
     }
 
+static TM_SHARED int
+    is_dynamic; // regions have as many threads as they want all the same
+
 static int own_number(void)
 {
     const struct member *member = openmp_self();
@@ -114,7 +117,7 @@ ANSWER(int, omp_get_level, openmp_self()->level)
 ANSWER(int, omp_get_active_level, openmp_self()->n_region > 0)
 ANSWER(int, omp_get_thread_limit, thread_limit())
 ANSWER(int, omp_get_nested, 0)
-ANSWER(int, omp_get_dynamic, 0)
+ANSWER(int, omp_get_dynamic, is_dynamic)
 ANSWER(int, omp_get_max_active_levels, 1)
 ANSWER(int, omp_get_supported_active_levels, 1)
 ANSWER(int, omp_get_cancellation, openmp_can_cancel())
@@ -192,7 +195,7 @@ void omp_get_partition_place_nums_8_(int *numbers)
 
 SETTING(omp_set_num_threads, openmp_want(value > 0 ? (unsigned)value : 0))
 SETTING(omp_set_nested, (void)value)
-SETTING(omp_set_dynamic, (void)value)
+SETTING(omp_set_dynamic, is_dynamic = value != 0)
 SETTING(omp_set_max_active_levels, (void)value)
 SETTING(omp_set_default_device, (void)value)
 SETTING(omp_set_num_teams, openmp_want_teams(value > 0 ? (unsigned)value : 0))
@@ -240,12 +243,22 @@ void omp_get_schedule_8_(int *kind, int64_t *chunk)
 }
 
 // ---- locks: mutexes by their address. Those that nest keep their depth and their holder
-// there: 8 bytes, since Fortran has no more
+// there: 8 bytes, since Fortran has no more. Tasks hold them, not threads: of those that a thread has begun
+// each is within the one before it, so that depths tell them apart
 
 struct nest_lock {
     int count;
-    unsigned holder; // the low half of its number
+    unsigned holder;
 };
+
+static unsigned own_task(void)
+{
+    const struct member *member = openmp_self();
+    const unsigned depth = member->task == NULL ? 0 : member->task->depth;
+
+    return (unsigned)tmf_pthread_self() << 12 |
+           ((unsigned)member->level & 63) << 6 | (depth & 63);
+}
 
 #define LOCK_FUNCTION(type, name, action)                                      \
     type name(void *object);                                                   \
@@ -277,13 +290,13 @@ static long try_lock(void *mutex)
 // Others cannot make it the caller's while the caller does not hold it.
 static int is_own(const struct nest_lock *lock)
 {
-    return lock->count > 0 && lock->holder == (unsigned)tmf_pthread_self();
+    return lock->count > 0 && lock->holder == own_task();
 }
 
 static int enter_nest(struct nest_lock *lock, int is_taken)
 {
     if (is_taken) {
-        *lock = (struct nest_lock){0, (unsigned)tmf_pthread_self()};
+        *lock = (struct nest_lock){0, own_task()};
     }
     return ++lock->count;
 }
