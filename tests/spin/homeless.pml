@@ -7,7 +7,8 @@
 // written only by the node that has token k, by any thread of it at any time; the token goes to another
 // node when a release has begun after the last write, which is over at once. A node may also tell
 // another one what it has heard of and released, without a token: an end of a barrier, a signal, a new
-// thread. Any node may fault at any time. A write toggles its byte, so writing twice restores it.
+// thread. Any node may fault at any time. Who has a token may also have its byte toggled by an atomic operation, at
+// the page's owner. A write toggles its byte, so writing twice restores it.
 //
 // What a message that orders makes known is in it twice: as write notices, which the protocol sees; and
 // as how often each byte has been written, which only the checks see.
@@ -24,12 +25,13 @@
 //   Z11 to Z15 who has heard of the last write of a byte has that in its copy, if it has one that
 //             it may use
 //   Z15       whatever a writer has dropped the owner has
+//   Z18       an atomic operation finds the last write
 //   Z16       who wants to drop diffs asks the owner
 //   E1, H2    as in eager_release.pml
 //   progress  nobody waits when no message is on its way
 //
-// Sizes (-D): WRITES, FETCHES, TELLS, HOMES (times that diffs are to be dropped), of all nodes
-// together. PAIR: two nodes only. START: 0 an untouched page, 1 any owner and any copies, 2 node 0
+// Sizes (-D): WRITES, FETCHES, TELLS, HOMES (times that diffs are to be dropped), ATOMICS (not with START=0),
+// of all nodes together. PAIR: two nodes only. START: 0 an untouched page, 1 any owner and any copies, 2 node 0
 // owns it, and all have copies.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
@@ -38,7 +40,7 @@
 #include "model_steps.h"
 
 #ifndef WRITES
-#define WRITES 2 // at most MOST
+#define WRITES 2 // with ATOMICS at most MOST
 #endif
 #ifndef FETCHES
 #define FETCHES 3
@@ -48,6 +50,9 @@
 #endif
 #ifndef HOMES
 #define HOMES 1
+#endif
+#ifndef ATOMICS
+#define ATOMICS 0
 #endif
 #ifndef START
 #define START 1
@@ -84,8 +89,11 @@
 //   AT_HOME   up to where
 //   OWNER_IS  epoch
 //   TOLD      token or NOBODY, counts, notices: of each writer
+//   ATOMIC    token, epoch of the hint followed
+//   ATOMIC_DONE token
 // A diff is mask * 16 + value.
-mtype = { FETCH, GRANT, AWAY, COPY, ASK, DIFFS, HOME, AT_HOME, OWNER_IS, TOLD };
+mtype = { FETCH, GRANT, AWAY, COPY, ASK, DIFFS, HOME, AT_HOME, OWNER_IS, TOLD,
+          ATOMIC, ATOMIC_DONE };
 
 chan wire[9] = [QUEUE] of { mtype, short, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -117,6 +125,12 @@ bit goes_home[NODES];
 byte waiting[NODES]; // as a set
 byte clock[NODES];
 
+// Atomic operations.
+bit busy[NODES];     // its page is brought up to date for some:
+byte deferred[NODES]; // as a set of tokens
+byte caller[2];
+byte n_atomics;
+
 // The diffs.
 byte changes[9];
 byte stamp[9];
@@ -136,6 +150,7 @@ hidden short a, v;
 hidden byte b, c, w, n, i, low;
 hidden byte since, until, below, above;
 hidden short what;
+hidden byte knows;
 
 #define BIT(n) (1 << (n))
 #define MERGE(old, diff)                                                       \
@@ -187,6 +202,11 @@ hidden short what;
     (stamp[number] < stamp[than] ||                                            \
      (stamp[number] == stamp[than] && number < than)) // Z12
 #endif
+#ifdef M_ATOMIC_ON_WHAT_IS_OLD
+#define IS_PUT_OFF(x) false
+#else
+#define IS_PUT_OFF(x) LACKS(x) // Z18
+#endif
 #ifdef M_MOVES_ON
 #define MAY_MOVE(x) (state[x] != DIRTY && !fetching[x] && KEEPS(x) == 0)
 #else
@@ -219,6 +239,7 @@ c_code {
         to[AT_MOVES] = now.moves[x];
         to[AT_LISTED] = now.state[x] == DIRTY;
         to[AT_KEPT] = now.made[x] - now.dropped[x];
+        to[AT_BUSY] = now.busy[x];
         to[AT_ASKED] = now.asked[x];
         to[AT_GOES_HOME] = now.goes_home[x];
         for (int writer = 0; writer < 3; writer++) {
@@ -324,7 +345,8 @@ inline check()
            HAS_WHAT_WAS_DROPPED(2)); // Z15
     assert(!QUIET || (fetching[0] + fetching[1] + fetching[2] + asked[0] +
                           asked[1] + asked[2] + goes_home[0] + goes_home[1] +
-                          goes_home[2] ==
+                          goes_home[2] + (token[0] == ON_WAY) +
+                          (token[1] == ON_WAY) ==
                       0)); // progress
 }
 
@@ -536,6 +558,103 @@ inline ask_owner(x, event, from, facts, ep)
     step_ends(ON_ASKS, x, x, 0, 0, 0);
 }
 
+inline add_diff(x, diff)
+{
+    assert(made[x] < MOST);
+#ifndef M_STAMPS_OF_ITS_OWN
+    clock[x]++;
+    stamp[NUMBER(x, made[x] + 1)] = clock[x];
+#else
+    stamp[NUMBER(x, made[x] + 1)] = made[x] + 1;
+#endif
+    changes[NUMBER(x, made[x] + 1)] = diff;
+    made[x]++;
+    has[OF(x, x)] = made[x];
+    note[OF(x, x)] = made[x];
+}
+
+// ---- atomic operations
+
+// Notices go first.
+inline order(x, dst)
+{
+    if
+    :: dst != x ->
+        w = PACK3(note, x);
+        send(x, dst, TOLD, NOBODY, PACK(UNKNOWN, UNKNOWN), w);
+    :: else
+    fi
+}
+
+// A byte is toggled. Nobody but the owner keeps the diff, if others may have the page.
+inline perform(x, k)
+{
+    knows = ((mem[x] >> (k)) & 1) == VALUE(k);
+    assert(knows); // Z18
+    mem[x] = mem[x] ^ BIT(k);
+    if
+    :: state[x] == DIRTY -> twin[x] = twin[x] ^ BIT(k);
+    :: else
+    fi;
+    count[k]++;
+    heard[0] = heard[0] & ~BIT(k);
+    heard[1] = heard[1] & ~BIT(k);
+    heard[2] = heard[2] & ~BIT(k);
+    if
+    :: state[x] != EXCLUSIVE -> add_diff(x, BIT(k) << 4 | mem[x]);
+    :: else
+    fi;
+    order(x, caller[k]);
+    send(x, caller[k], ATOMIC_DONE, k, 0, 0);
+    step_ends(ON_ATOMIC, x, x, 0, 0, 0);
+}
+
+inline run_deferred(x)
+{
+#if ATOMICS > 0
+    if
+    :: !busy[x] && (deferred[x] & 1) -> deferred[x] = deferred[x] & ~1; perform(x, 0);
+    :: else
+    fi;
+    if
+    :: !busy[x] && (deferred[x] & 2) -> deferred[x] = deferred[x] & ~2; perform(x, 1);
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
+inline on_atomic(x, k, followed)
+{
+    step_begins(x);
+    if
+    :: is_owner[x] && IS_PUT_OFF(x) ->
+        busy[x] = 1;
+        deferred[x] = deferred[x] | BIT(k);
+        gather_begin(x);
+        step_ends(ON_ATOMIC, x, x, 0, 0, 0);
+    :: is_owner[x] && !IS_PUT_OFF(x) -> perform(x, k);
+    :: else ->
+        assert(hint[x] != NOBODY && epoch[x] > followed); // H2
+        order(x, hint[x]);
+        send(x, hint[x], ATOMIC, k, epoch[x], 0);
+        step_ends(ON_ATOMIC, x, x, 0, 0, 0);
+    fi
+}
+
+inline start_atomic(x, k)
+{
+    printf("%d: atomic operation on byte %d\n", x, k);
+    n_atomics++;
+    token[k] = ON_WAY;
+    caller[k] = x;
+    v = ROUTE(x);
+    order(x, v);
+    send(x, v, ATOMIC, k, epoch[x] * (v != x), 0);
+    check();
+}
+
 // All who were asked have answered: Z11.
 inline go_on(x, event, from, facts, ep)
 {
@@ -551,12 +670,13 @@ inline go_on(x, event, from, facts, ep)
             assert(!LACKS(x));
             fetching[x] = 0;
             if
-            :: is_owner[x] -> tell_at_home(x);
+            :: is_owner[x] -> busy[x] = 0; tell_at_home(x);
             :: else -> stale[x] = 0; state[x] = CLEAN;
             fi
         :: else
         fi;
         step_ends(event, from, x, facts, 0, ep);
+        run_deferred(x);
     fi
 }
 
@@ -768,18 +888,7 @@ inline on_at_home(x, place)
 inline keep_diff(x)
 {
     if
-    :: mem[x] != twin[x] ->
-        assert(made[x] < MOST);
-#ifndef M_STAMPS_OF_ITS_OWN
-        clock[x]++;
-        stamp[NUMBER(x, made[x] + 1)] = clock[x];
-#else
-        stamp[NUMBER(x, made[x] + 1)] = made[x] + 1;
-#endif
-        changes[NUMBER(x, made[x] + 1)] = DIFF(mem[x], twin[x]);
-        made[x]++;
-        has[OF(x, x)] = made[x];
-        note[OF(x, x)] = made[x];
+    :: mem[x] != twin[x] -> add_diff(x, DIFF(mem[x], twin[x]));
     :: else
     fi
 }
@@ -878,6 +987,14 @@ inline receive(x, from)
         learn_owner(x, from, a);
         step_ends(ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(x, a, b, c);
+#if ATOMICS > 0
+    :: kind == ATOMIC && a == 0 -> on_atomic(x, 0, b);
+    :: kind == ATOMIC && a == 1 -> on_atomic(x, 1, b);
+    :: kind == ATOMIC_DONE ->
+        token[a] = x;
+        unreleased[a] = 0;
+        heard[x] = heard[x] | BIT(a);
+#endif
     fi;
     check();
 }
@@ -995,6 +1112,9 @@ inline tell(x, dst, tok)
      n_writes < WRITES)
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k])
 #define MAY_RELEASE(x) (NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1))
+#define MAY_OPERATE(x, k)                                                      \
+    ((token[k] == x || token[k] == NOBODY) && unreleased[k] == 0 &&            \
+     n_atomics < ATOMICS)
 #define MAY_GIVE(x, k)                                                         \
     (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
 #define MAY_TELL(x, dst) (n_tells < TELLS)
@@ -1014,6 +1134,10 @@ end:
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
     :: d_step { MAY_RELEASE(me) -> release(me, 0) }
     :: d_step { MAY_RELEASE(me) && state[me] == DIRTY -> release(me, 1) }
+#if ATOMICS > 0
+    :: d_step { MAY_OPERATE(me, 0) -> start_atomic(me, 0) }
+    :: d_step { MAY_OPERATE(me, 1) -> start_atomic(me, 1) }
+#endif
     :: d_step { MAY_LET_GO(me) -> let_go(me) }
     :: d_step { MAY_FORGET(me) -> forget(me) }
     :: d_step { MAY_GIVE(me, 0) -> tell(me, next, 0) }

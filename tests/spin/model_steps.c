@@ -173,7 +173,8 @@ static void narrow(void)
             step.sent = STEP_SENT_FETCH;
         }
     } else if (step.cause.event != STEP_SETTLED &&
-               step.cause.event != STEP_HOME) {
+               step.cause.event != STEP_HOME &&
+               step.cause.event != STEP_ATOMIC) {
         after->fetching = before->fetching;
         after->queues = before->queues;
     }

@@ -118,6 +118,7 @@ STAMPS_OF_ITS_OWN|homeless -DSTART=2 -DFETCHES=2 -DHOMES=0|$heard|a node's stamp
 APPLIED_AS_THEY_COME|homeless -DSTART=2 -DFETCHES=2 -DHOMES=0|$heard|what comes of several writers is applied at once
 DROPPED_TOO_EARLY|homeless -DPAIR|$home|a writer drops diffs when the owner has them
 MOVES_ON|homeless -DPAIR|$to_owner|an owner stays one once there have been copies
+ATOMIC_ON_WHAT_IS_OLD|homeless -DPAIR -DWRITES=1 -DATOMICS=1 -DFETCHES=1 -DTELLS=1|$knows|an atomic operation is performed on a page that lacks nothing
 SEND_PAGE_NOT_TWIN|homeless -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|a dirty owner sends its twin
 MOVES_UNRELEASED|homeless -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
