@@ -57,6 +57,11 @@ enum message_owner {
 /** In `owner` of a notice_entry: it is of a writer, which keeps the diff. */
 #define NOTICE_OF_WRITER 0x8000u
 
+/** What a message `diffs` is. */
+#define DIFFS_MORE 0u
+#define DIFFS_LAST 1u
+#define DIFFS_DROPPED 2u
+
 /** The longest encoded fields with the number; a frame is this plus a body. */
 #define MESSAGE_HEADER_MAX 96u
 

@@ -69,8 +69,11 @@ void steps_close_watch(struct engine *engine)
 
 // ---- one page
 
-static struct step_record record_of(const struct page *page)
+static struct step_record record_of(const struct engine *engine,
+                                    page_no page_number)
 {
+    const struct page *page = page_of(engine, page_number);
+    const struct extent *extent = extent_find(engine, page_number);
     struct step_record record;
 
     memset(&record, 0, sizeof record);
@@ -92,6 +95,9 @@ static struct step_record record_of(const struct page *page)
     record.in_flight = page->in_flight;
     record.listed = page->listed;
     record.untold = page->untold;
+    if (extent != NULL && extent->row->describe != NULL) {
+        extent->row->describe(engine, page_number, &record);
+    }
     return record;
 }
 
@@ -103,7 +109,7 @@ static int are_equal(const struct step_record *a, const struct step_record *b)
 static int has_changed(const struct engine *engine, page_no page)
 {
     const struct shadow *shadow = &engine->steps->shadows[page];
-    const struct step_record now = record_of(page_of(engine, page));
+    const struct step_record now = record_of(engine, page);
 
     return shadow->n_sent > 0 || !are_equal(&shadow->record, &now);
 }
@@ -143,7 +149,7 @@ static void tell(struct engine *engine, page_no page,
     step.n_sent = shadow->n_sent;
     step.told = shadow->told;
     step.before = shadow->record;
-    step.after = record_of(page_of(engine, page));
+    step.after = record_of(engine, page);
     *shadow = (struct shadow){.record = step.after};
     engine->steps->watch(engine->steps->owner, &step);
 }
@@ -223,6 +229,35 @@ static struct step_cause of_page(const struct engine *engine,
     };
 }
 
+static struct step_cause of_copy(const struct engine *engine,
+                                 const struct message_copy *copy)
+{
+    const struct page *page = page_of(engine, copy->page);
+
+    return (struct step_cause){
+        .page = copy->page,
+        .event = STEP_COPY,
+        .epoch = copy->epoch,
+        .facts = (uint16_t)(fact(page->want_write, STEP_WRITE) |
+                            fact(page->waiters != NULL, STEP_WAITED)),
+    };
+}
+
+static struct step_cause of_diffs(const struct engine *engine,
+                                  const struct message_diffs *diffs)
+{
+    const struct page *page = page_of(engine, diffs->page);
+
+    return (struct step_cause){
+        .page = diffs->page,
+        .event = STEP_DIFFS_COME,
+        .facts = (uint16_t)(fact(page->want_write, STEP_WRITE) |
+                            fact(page->waiters != NULL, STEP_WAITED) |
+                            fact(diffs->what == DIFFS_MORE, STEP_MORE) |
+                            fact(diffs->what == DIFFS_DROPPED, STEP_GONE)),
+    };
+}
+
 static struct step_cause of_one(enum step_event event, page_no page)
 {
     return (struct step_cause){.event = (uint8_t)event, .page = page};
@@ -247,6 +282,15 @@ static struct step_cause cause_of(const struct engine *engine,
         return of_one(STEP_ATOMIC, message->u.atomic.page);
     case MESSAGE_page_given:
         return of_one(STEP_GIVEN, message->u.page_given.page);
+    case MESSAGE_copy:
+        return of_copy(engine, &message->u.copy);
+    case MESSAGE_diffs_ask:
+        return of_one(STEP_WANTED, message->u.diffs_ask.page);
+    case MESSAGE_diffs:
+        return of_diffs(engine, &message->u.diffs);
+    case MESSAGE_home:
+        return of_one(message->u.home.is_there ? STEP_AT_HOME : STEP_HOME,
+                      message->u.home.page);
     default:
         return of_one(STEP_NONE, engine->space->n_pages);
     }

@@ -48,6 +48,13 @@ struct extent;
     STEP_EVENT(GIVES, "this node leaves, and gives it away")                   \
     STEP_EVENT(GIVEN, "a node that leaves has given it")                       \
     STEP_EVENT(CLOSED, "its block is being freed")                             \
+    STEP_EVENT(HEARD, "a write notice of one of its writers has come")         \
+    STEP_EVENT(COPY, "its bytes have come, with whose diffs are in them")      \
+    STEP_EVENT(WANTED, "another node asks for diffs that are kept here")       \
+    STEP_EVENT(DIFFS_COME, "such have come")                                   \
+    STEP_EVENT(HOME, "a writer asks its owner to get all diffs")               \
+    STEP_EVENT(AT_HOME, "its writer hears that the owner has them")            \
+    STEP_EVENT(LETS_DIFFS_GO, "what is kept of it is to be dropped soon")      \
     STEP_EVENT(GOES_ALONG, "its mutex's token goes to another node")
 
 enum step_event {
@@ -72,7 +79,9 @@ enum step_event {
 #define STEP_WAITED 1024u ///< a thread waits for the page
 #define STEP_ASKS_BACK                                                         \
     2048u ///< the node needed pages of the block that it gave away
-#define STEP_SAID 4096u ///< it has been said how its block is shared
+#define STEP_SAID 4096u  ///< it has been said how its block is shared
+#define STEP_MORE 8192u  ///< what has come is not all of it
+#define STEP_GONE 16384u ///< what was asked for is not kept there any more
 
 /** What has been sent of a page: STEP_MESSAGE(name). */
 #define STEP_MESSAGES                                                          \
@@ -86,7 +95,11 @@ enum step_event {
     STEP_MESSAGE(HANDED, 7)                                                    \
     STEP_MESSAGE(INVALIDATE, 8)                                                \
     STEP_MESSAGE(INVALIDATE_ACK, 9)                                            \
-    STEP_MESSAGE(GIVEN, 10)
+    STEP_MESSAGE(GIVEN, 10)                                                    \
+    STEP_MESSAGE(ASK_DIFFS, 11)                                                \
+    STEP_MESSAGE(DIFFS, 12)                                                    \
+    STEP_MESSAGE(HOME, 13)                                                     \
+    STEP_MESSAGE(AT_HOME, 14)
 
 enum step_message {
 #define STEP_MESSAGE(name, bit) STEP_SENT_##name = 1 << (bit),
@@ -94,7 +107,8 @@ enum step_message {
 #undef STEP_MESSAGE
 };
 
-/** A page's record, as far as steps are told of it. */
+/** A page's record, as far as steps are told of it. `kept` to `goes_home` are what its
+ * protocol keeps beside it (slot `describe`). */
 struct step_record {
     struct node_set copyset;
     uint32_t epoch;
@@ -103,6 +117,11 @@ struct step_record {
     uint16_t hint;
     uint16_t pushing;
     uint16_t in_flight;
+    uint16_t kept;     ///< diffs of this node's that stay here
+    uint16_t asked;    ///< nodes that are yet to send diffs
+    uint16_t awaited;  ///< nodes that want to know when the owner has theirs
+    uint8_t lacks;     ///< diffs that this node has heard of
+    uint8_t goes_home; ///< the owner has been asked to get all diffs
     uint8_t state;
     uint8_t access;
     uint8_t is_owner;

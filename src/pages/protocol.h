@@ -20,6 +20,7 @@
  */
 
 struct refresh_answer; ///< protocol/refresh.c
+struct step_record;    ///< page_steps.h
 
 /** A request for a page, at its owner. */
 struct fetch_request {
@@ -170,6 +171,11 @@ struct protocol {
     /** The pager has given up a copy of another's page, which was not told. NULL: its
      * owner does not know who has copies, or need not. */
     void (*evicted)(struct engine *engine, page_no page);
+
+    /** For who watches what pages do (page_steps.h), in debug builds: what is kept of the page
+     * beside its record. NULL: there is nothing. @param[out] record  of that page */
+    void (*describe)(const struct engine *engine, page_no page,
+                     struct step_record *record);
 
     /** Or NULL. */
     void (*advised)(struct engine *engine, page_no page,

@@ -115,6 +115,7 @@ static void ask(struct engine *engine, struct kept_page *record, node_id to,
     }
     message.body_size = (uint32_t)(writer.at - body);
     record->n_asked++;
+    steps_sent(engine, record->page, STEP_SENT_ASK_DIFFS, to);
     port_send(engine->port, to, &message);
 }
 
@@ -183,6 +184,9 @@ void gather_ask(struct engine *engine, page_no page, int is_write)
         return;
     }
     gather_begin(engine, page);
+    steps_made(engine, page,
+               (struct step_cause){.event = STEP_ASKS,
+                                   .facts = is_write ? STEP_WRITE : 0});
 }
 
 static void tell_at_home(struct engine *engine, struct kept_page *record)

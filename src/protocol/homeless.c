@@ -173,6 +173,7 @@ static void make_old(struct engine *engine, page_no page)
     if (page_of(engine, page)->access != ACCESS_NONE) {
         space_set_access(engine->space, page, 1, ACCESS_NONE);
     }
+    steps_made_run(engine, page, 1, STEP_HEARD);
     release_now(engine, &one);
 }
 
@@ -219,6 +220,20 @@ static void refuse(struct engine *engine, struct flight *flight, node_id from,
     engine_refuse_part(engine, item->page, "a diff that nobody has asked for");
 }
 
+static void describe(const struct engine *engine, page_no page,
+                     struct step_record *to)
+{
+    const struct kept_page *record = kept_find(engine, page);
+
+    if (record != NULL) {
+        to->kept = (uint16_t)kept_count(record);
+        to->asked = (uint16_t)record->n_asked;
+        to->awaited = (uint16_t)record->n_waiting;
+        to->lacks = gather_lacks(engine, record) != 0;
+        to->goes_home = record->is_going_home;
+    }
+}
+
 static const struct update_rules rules = {
     .to_owner = refuse,
     .keep = keep,
@@ -238,6 +253,7 @@ const struct protocol protocol_homeless = {
     .refetch = gather_ask,
     .arrived = arrived,
     .state_alone = protocol_state_alone,
+    .describe = describe,
     .why_unsaved = "what threads write stays where it was written "
                    "(--protocol=homeless, TM_HOMELESS)",
 };

@@ -290,7 +290,7 @@ static void what_is_freed_is_not_kept(void **state)
     assert_true(was_sent(MESSAGE_extent_ack));
     engine_release(world.engine, 0, &world.waiter);
     assert_false(was_sent(MESSAGE_home));
-    kept_let_go(world.engine, kept_of(world.engine, PAGE));
+    kept_let_all_go(world.engine);
     assert_false(was_sent(MESSAGE_home));
 }
 

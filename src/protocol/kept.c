@@ -140,6 +140,16 @@ uint64_t kept_newest(const struct kept_page *record)
     return at == NULL ? 0 : at->stamp;
 }
 
+unsigned kept_count(const struct kept_page *record)
+{
+    unsigned n = 0;
+
+    for (const struct kept_diff *at = record->own; at != NULL; at = at->next) {
+        n++;
+    }
+    return n;
+}
+
 void kept_add(struct kept_page *record, node_id self, uint64_t stamp,
               const void *diff, size_t size)
 {

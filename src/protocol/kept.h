@@ -69,6 +69,9 @@ void kept_await(struct kept_page *record, node_id node);
 /** @return the stamp of the latest that this node keeps; 0: it keeps none */
 uint64_t kept_newest(const struct kept_page *record);
 
+/** @return how many diffs of its own this node keeps */
+unsigned kept_count(const struct kept_page *record);
+
 /** Keep a diff of this node's. @param diff  [size] */
 void kept_add(struct kept_page *record, node_id self, uint64_t stamp,
               const void *diff, size_t size);

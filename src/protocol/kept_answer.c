@@ -19,6 +19,7 @@ static void send_diffs(struct engine *engine, node_id to, page_no page,
         .body_size = (uint32_t)(writer->at - body),
     };
 
+    steps_sent(engine, page, STEP_SENT_DIFFS, to);
     port_send(engine->port, to, &message);
     writer->at = body;
 }

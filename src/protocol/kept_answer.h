@@ -6,11 +6,6 @@
 
 /* Diffs that others ask for. Under the node lock. */
 
-// What a message `diffs` is.
-#define DIFFS_MORE 0u
-#define DIFFS_LAST 1u
-#define DIFFS_DROPPED 2u
-
 /** `diffs_ask` has come. @return TM_OK */
 tm_status kept_answer(struct engine *engine, node_id from,
                       const struct message *message);

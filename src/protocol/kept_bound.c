@@ -23,6 +23,7 @@ void kept_send_home(struct engine *engine, page_no page, node_id to,
                    .stamp = stamp},
     };
 
+    steps_sent(engine, page, is_there ? STEP_SENT_AT_HOME : STEP_SENT_HOME, to);
     port_send(engine->port, to, &message);
 }
 
@@ -45,8 +46,8 @@ int kept_is_of_freed(const struct engine *engine, page_no page)
     return extent == NULL || extent->is_closed;
 }
 
-// Z15
-void kept_let_go(struct engine *engine, struct kept_page *record)
+// Drop all as soon as the page's owner has them, or at once if that is this node: Z15.
+static void let_diffs_go(struct engine *engine, struct kept_page *record)
 {
     if (record->own == NULL) {
         return;
@@ -63,22 +64,28 @@ void kept_let_go(struct engine *engine, struct kept_page *record)
 void kept_bound(struct engine *engine, struct kept_page *record)
 {
     if (record->n_bytes > KEPT_MAX || engine->is_short || engine->is_frozen) {
-        kept_let_go(engine, record);
+        let_diffs_go(engine, record);
+    }
+}
+
+void kept_let_all_go(struct engine *engine)
+{
+    for (struct kept_page *at = kept_first(engine); at != NULL; at = at->next) {
+        let_diffs_go(engine, at);
+        steps_made_run(engine, at->page, 1, STEP_LETS_DIFFS_GO);
     }
 }
 
 void kept_relieve(struct engine *engine)
 {
-    struct kept_page *record = kept_first(engine);
-
-    if (record == NULL || engine->updates->is_relieved) {
+    if (kept_first(engine) == NULL || engine->updates->is_relieved) {
         return;
     }
     engine->updates->is_relieved = 1;
-    for (; record != NULL; record = record->next) {
-        kept_drop_others(record);
-        kept_let_go(engine, record);
+    for (struct kept_page *at = kept_first(engine); at != NULL; at = at->next) {
+        kept_drop_others(at);
     }
+    kept_let_all_go(engine);
 }
 
 tm_status kept_receive_home(struct engine *engine, page_no page, uint64_t stamp)

@@ -14,8 +14,8 @@ int kept_is_of_freed(const struct engine *engine, page_no page);
  * or go? Then they go home. */
 void kept_bound(struct engine *engine, struct kept_page *record);
 
-/** Drop all as soon as the page's owner has them, or at once if that is this node. */
-void kept_let_go(struct engine *engine, struct kept_page *record);
+/** Of each page drop all as soon as its owner has them, or at once if that is this node. */
+void kept_let_all_go(struct engine *engine);
 
 /** Memory is short: give up what others need not come here for, and let all the rest go. What comes
  * later is not kept for long (kept_bound()). */

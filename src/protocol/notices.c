@@ -225,6 +225,7 @@ static void hear(struct engine *engine, const struct notice *notice,
     if (!notice_list_add(&notices->list, notice)) {
         return;
     }
+    steps_made_run(engine, notice->page, notice->writer != 0, STEP_HEARD);
     if (is_stale(engine, notice)) {
         page_list_add(&notices->stale, notice->page);
     }

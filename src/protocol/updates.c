@@ -654,15 +654,17 @@ static void held(struct engine *engine, uint64_t mutex, int is_held)
 static void frozen(struct engine *engine)
 {
     copies_clean_all(engine);
-    for (struct kept_page *at = kept_first(engine); at != NULL; at = at->next) {
-        kept_let_go(engine, at); // Z17
-    }
+    kept_let_all_go(engine); // Z17
 }
 
 static void roster_changed(struct engine *engine)
 {
     race_forget_writers(engine);
     free_records(engine->updates);
+    for (size_t i = 0; i < engine->n_extents; i++) {
+        steps_made_run(engine, engine->extents[i].page,
+                       engine->extents[i].n_pages, STEP_FORGETS);
+    }
     scopes_forget_all(engine);
     copies_drop_all(engine);
     engine->updates->copies.n = 0; // M5

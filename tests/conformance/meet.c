@@ -72,12 +72,23 @@ void deal_cells(struct world *world)
     }
 }
 
+static void order_behind_all(struct world *world, unsigned node)
+{
+    const struct roster *roster = roster_of(world);
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        engine_order_now(world->nodes[node].engine,
+                         world->nodes[roster->live[i]].engine);
+    }
+}
+
+// Who has left knows of nothing.
 void order_all(struct world *world)
 {
-    for (unsigned i = 0; i < world->n_nodes; i++) {
-        for (unsigned k = 0; k < world->n_nodes; k++) {
-            engine_order_now(world->nodes[i].engine, world->nodes[k].engine);
-        }
+    const struct roster *roster = roster_of(world);
+
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        order_behind_all(world, roster->live[i]);
     }
 }
 

@@ -58,6 +58,13 @@ static const uint8_t events[] = {
     [ON_GIVEN] = STEP_GIVEN,
     [ON_CLOSED] = STEP_CLOSED,
     [ON_ADVISED] = STEP_ADVISED,
+    [ON_HEARD] = STEP_HEARD,
+    [ON_COPY] = STEP_COPY,
+    [ON_WANTED] = STEP_WANTED,
+    [ON_DIFFS_COME] = STEP_DIFFS_COME,
+    [ON_HOME] = STEP_HOME,
+    [ON_AT_HOME] = STEP_AT_HOME,
+    [ON_LETS_DIFFS_GO] = STEP_LETS_DIFFS_GO,
 };
 
 static const uint16_t messages[] = {
@@ -72,6 +79,10 @@ static const uint16_t messages[] = {
     [SENDS_INVALIDATE] = STEP_SENT_INVALIDATE,
     [SENDS_INVALID] = STEP_SENT_INVALIDATE_ACK,
     [SENDS_GIVEN] = STEP_SENT_GIVEN,
+    [SENDS_ASK_DIFFS] = STEP_SENT_ASK_DIFFS,
+    [SENDS_DIFFS] = STEP_SENT_DIFFS,
+    [SENDS_HOME] = STEP_SENT_HOME,
+    [SENDS_AT_HOME] = STEP_SENT_AT_HOME,
 };
 
 static const struct step_table *table;
@@ -103,6 +114,11 @@ static struct step_record record_of(unsigned node, unsigned page)
         .in_flight = (uint16_t)record[AT_IN_FLIGHT],
         .subscribed = record[AT_SUBSCRIBED] != 0,
         .listed = record[AT_LISTED] != 0,
+        .kept = (uint16_t)record[AT_KEPT],
+        .asked = (uint16_t)record[AT_ASKED],
+        .awaited = (uint16_t)record[AT_AWAITED],
+        .lacks = record[AT_LACKS] != 0,
+        .goes_home = record[AT_GOES_HOME] != 0,
     };
 }
 
@@ -153,8 +169,12 @@ static void narrow(void)
         step.cause.who = (node_id)node_set_next(&step.told, 0);
     }
     if (step.cause.event == STEP_ASKS) {
-        step.sent = STEP_SENT_FETCH;
-    } else if (step.cause.event != STEP_SETTLED) {
+        if (step.sent == STEP_SENT_FORWARD) {
+            step.sent = STEP_SENT_FETCH;
+        }
+    } else if (step.cause.event != STEP_SETTLED &&
+               step.cause.event != STEP_HOME &&
+               step.cause.event != STEP_ATOMIC) {
         after->fetching = before->fetching;
         after->queues = before->queues;
     }
@@ -178,6 +198,7 @@ static uint16_t facts_of(int facts, int is_own)
                       (facts & IS_NOT_PUSHED_TO ? 0 : STEP_SUBSCRIBES) |
                       (facts & IS_TOO_OLD ? 0 : STEP_FRESH) |
                       (facts & IS_FROZEN ? STEP_FROZEN : 0) |
+                      (facts & IS_GONE ? STEP_GONE : 0) |
                       (is_own ? STEP_OWN : 0));
 }
 

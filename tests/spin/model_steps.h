@@ -32,6 +32,13 @@
 #define ON_GIVEN 25
 #define ON_CLOSED 26
 #define ON_ADVISED 27
+#define ON_HEARD 28
+#define ON_COPY 29
+#define ON_WANTED 30
+#define ON_DIFFS_COME 31
+#define ON_HOME 32
+#define ON_AT_HOME 33
+#define ON_LETS_DIFFS_GO 34
 
 // Their facts.
 #define TO_WRITE 1
@@ -42,6 +49,7 @@
 #define IS_NOT_PUSHED_TO 32
 #define IS_TOO_OLD 64
 #define IS_FROZEN 128
+#define IS_GONE 256
 
 // Messages.
 #define SENDS_NOTHING 0
@@ -55,6 +63,10 @@
 #define SENDS_INVALIDATE 8
 #define SENDS_INVALID 9
 #define SENDS_GIVEN 10
+#define SENDS_ASK_DIFFS 11
+#define SENDS_DIFFS 12
+#define SENDS_HOME 13
+#define SENDS_AT_HOME 14
 
 // Places in what model_record() fills in.
 #define AT_STATE 0
@@ -73,6 +85,11 @@
 #define AT_IN_FLIGHT 13
 #define AT_SUBSCRIBED 14
 #define AT_LISTED 15
-#define RECORD_SIZE 16
+#define AT_KEPT 16
+#define AT_ASKED 17
+#define AT_AWAITED 18
+#define AT_LACKS 19
+#define AT_GOES_HOME 20
+#define RECORD_SIZE 21
 
 #endif

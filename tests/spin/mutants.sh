@@ -22,6 +22,7 @@ waits='len.deferred'             # all wait, and nothing is on its way
 for_ever='acceptance cycle'      # a fault that is never answered
 heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
 released='unreleased'            # what is released is not at the owner: M4
+home='dropped'                   # a writer has dropped what the owner has not: Z15
 knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
@@ -109,6 +110,17 @@ NO_LAST_DIFF|implicit -DPAIR|$released|a dirty copy that is dropped is diffed
 LAST_DIFFS_DO_NOT_COUNT|implicit -DWRITES=2 -DRELEASES=1 -DFETCHES=2 -DTELLS=2|$released|so do those count that acquires have sent
 NOT_WAITING|implicit -DPAIR|$released|a release ends when its diffs have arrived
 MOVES_UNRELEASED|implicit -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+NOT_STALE|homeless -DPAIR|$heard|a copy that a notice names is not used
+OWNER_IS_NEVER_OLD|homeless -DPAIR|$heard|nor is an owner's page that lacks what was heard of
+NO_LAST_DIFF|homeless -DPAIR|$heard|a dirty page that a notice names is diffed
+BY_WRITER|homeless -DSTART=2 -DFETCHES=2 -DHOMES=0|$heard|diffs are applied in the order of their stamps
+STAMPS_OF_ITS_OWN|homeless -DSTART=2 -DFETCHES=2 -DHOMES=0|$heard|a node's stamps are above all that it has heard of
+APPLIED_AS_THEY_COME|homeless -DSTART=2 -DFETCHES=2 -DHOMES=0|$heard|what comes of several writers is applied at once
+DROPPED_TOO_EARLY|homeless -DPAIR|$home|a writer drops diffs when the owner has them
+MOVES_ON|homeless -DPAIR|$to_owner|an owner stays one once there have been copies
+ATOMIC_ON_WHAT_IS_OLD|homeless -DPAIR -DWRITES=1 -DATOMICS=1 -DFETCHES=1 -DTELLS=1|$knows|an atomic operation is performed on a page that lacks nothing
+SEND_PAGE_NOT_TWIN|homeless -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|a dirty owner sends its twin
+MOVES_UNRELEASED|homeless -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
 NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
 WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice

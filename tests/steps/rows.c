@@ -43,7 +43,12 @@
     FIELD(HINT, hint)                                                          \
     FIELD(EPOCH, epoch)                                                        \
     FIELD(VERSION, version)                                                    \
-    FIELD(BASE, base)
+    FIELD(BASE, base)                                                          \
+    FIELD(KEPT, kept)                                                          \
+    FIELD(ASKED, asked)                                                        \
+    FIELD(AWAITED, awaited)                                                    \
+    FIELD(LACKS, lacks)                                                        \
+    FIELD(GOES_HOME, goes_home)
 
 enum field_number {
 #define FIELD(name, member) NUMBER_##name,
@@ -219,6 +224,12 @@ static int went(const struct page_step *s, unsigned node)
 #define makes_a_version (a->version == b->version + 1)
 #define is_of_that_version                                                     \
     (a->base == c->version && (s->is_model || a->version == c->version))
+#define keeps_one_more (a->kept == b->kept + 1)
+#define is_whole                                                               \
+    (!a->lacks && !a->subscribed &&                                            \
+     (has(WRITE) && !has(FROZEN)                                               \
+          ? is(DIRTY) && access_is(WRITE) && is_listed                         \
+          : is(CLEAN) && access_is_for_who_waits(READ)))
 #define is_newer(version, than) ((int32_t)((version) - (than)) > 0)
 
 // ---- the tables
@@ -306,6 +317,17 @@ static const struct step_row adaptive_rows[] = {
 #undef ROW
 #undef TABLE
 
+#define TABLE homeless
+#define ROW AS_FUNCTIONS
+#include "homeless.def"
+#undef ROW
+#define ROW AS_ROW
+static const struct step_row homeless_rows[] = {
+#include "homeless.def"
+};
+#undef ROW
+#undef TABLE
+
 #define TABLE scope
 #define ROW AS_FUNCTIONS
 #include "scope.def"
@@ -329,6 +351,7 @@ static const struct step_table tables[] = {
     TABLE_ROW(TM_LAZY_RELEASE, "lazy-release", lazy_release_rows),
     TABLE_ROW(TM_ADAPTIVE, "adaptive", adaptive_rows),
     TABLE_ROW(TM_SCOPE, "scope", scope_rows),
+    TABLE_ROW(TM_HOMELESS, "homeless", homeless_rows),
 };
 
 const struct step_table *step_table_of(unsigned protocol)
@@ -374,17 +397,20 @@ static void tell_record(FILE *to, const char *when,
     static const char *const states[] = {"absent", "clean", "dirty",
                                          "exclusive"};
 
-    fprintf(to,
-            "  %s: %s, access %u%s, hint %d, epoch %u, version %u, base %u, "
-            "moves %u, pushing %u, in flight %u%s%s%s%s%s%s%s, copies {",
-            when, states[record->state & 3], record->access,
-            record->is_owner ? ", owner" : "", record->hint - 1, record->epoch,
-            record->version, record->base, record->moves, record->pushing,
-            record->in_flight, record->fetching ? ", fetching" : "",
-            record->queues ? ", queues" : "", record->pinned ? ", pinned" : "",
-            record->busy ? ", busy" : "",
-            record->subscribed ? ", subscribed" : "",
-            record->listed ? ", listed" : "", record->untold ? ", untold" : "");
+    fprintf(
+        to,
+        "  %s: %s, access %u%s, hint %d, epoch %u, version %u, base %u, "
+        "moves %u, pushing %u, in flight %u, kept %u, asked %u, awaited "
+        "%u%s%s%s%s%s%s%s%s%s, copies {",
+        when, states[record->state & 3], record->access,
+        record->is_owner ? ", owner" : "", record->hint - 1, record->epoch,
+        record->version, record->base, record->moves, record->pushing,
+        record->in_flight, record->kept, record->asked, record->awaited,
+        record->fetching ? ", fetching" : "", record->queues ? ", queues" : "",
+        record->pinned ? ", pinned" : "", record->busy ? ", busy" : "",
+        record->subscribed ? ", subscribed" : "",
+        record->listed ? ", listed" : "", record->untold ? ", untold" : "",
+        record->lacks ? ", lacks" : "", record->goes_home ? ", goes home" : "");
     for (int node = node_set_next(&record->copyset, 0); node >= 0;
          node = node_set_next(&record->copyset, (unsigned)node + 1)) {
         fprintf(to, " %d", node);
@@ -418,7 +444,7 @@ static const char *const message_names[] = {
 static const char *const fact_names[] = {
     "write",    "ahead",      "own",   "has-copy", "ownership",
     "contents", "subscribes", "fresh", "paged",    "frozen",
-    "waited",   "asks-back",  "said"};
+    "waited",   "asks-back",  "said",  "more",     "gone"};
 
 #define COUNT_OF(names) (sizeof(names) / sizeof(names)[0])
 
