@@ -143,6 +143,7 @@ static void run_copies(void)
 static void run_locks(void)
 {
     omp_nest_lock_t nest;
+    int within = -1;
     int count = 0;
     int depth = 0;
     int wrong = 0;
@@ -162,9 +163,14 @@ static void run_locks(void)
         omp_unset_nest_lock(&nest);
     }
     depth = omp_test_nest_lock(&nest);
+#pragma omp parallel num_threads(1) /* another task, of the same thread */
+    within = omp_test_nest_lock(&nest);
     omp_unset_nest_lock(&nest);
     omp_destroy_nest_lock(&nest);
-    printf("locks %d %d %d\n", count, depth, wrong);
+    omp_set_dynamic(1);
+    printf("locks %d %d %d %d, dynamic %d\n", count, depth, within, wrong,
+           omp_get_dynamic() != 0);
+    omp_set_dynamic(0);
 }
 
 static void tell_levels(void)
