@@ -3,15 +3,21 @@
 // Fortran's input and output, as gfortran compiles it: a statement is a call that begins it, one for
 // each item of its list, and one that ends it. From the first to the last of them libgfortran
 // holds a lock of the unit, by which a second thread would stop the worker that has to go on with the
-// first one, so there is a mutex around each statement here; the same one for all units, since a
-// function in a list may have statements of its own.
+// first one. So there are mutexes around statements here, by the unit's number; a function in a list may have
+// statements of its own, of other units.
+//
+// Libraries of other versions lack some of these functions, and programs that are linked with them do not call them: they
+// are weak.
 //
 // Units are the root's, as all files are. A thread of another node has each of these calls
 // made there. What is written to or read from a variable (an internal unit) is done where it
 // is: nobody else has that unit.
 #include "front.h"
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef uintptr_t word;
 typedef word function_of_words(word, word, word, word, word);
@@ -36,22 +42,91 @@ struct call {
 /** IOPARM_DT_HAS_IOLENGTH and IOPARM_DT_HAS_INTERNAL_UNIT of libgfortran. */
 enum { OF_NO_UNIT = 1 << 11 | 1 << 14 };
 
-static tm_mutex mutex;
+/** Units whose numbers end with the same bits share a mutex; a call that may look at any unit has all of them. */
+enum { N_MUTEXES = 16, ALL_UNITS = -1 };
+
+static tm_mutex mutexes[N_MUTEXES];
+
+extern __typeof__(usleep) tmf_usleep;
 
 // ---- where and by whom
 
-static void begin(void)
+static int is_held(const struct front_thread *thread, unsigned mutex)
 {
-    if (front_thread()->n_statements++ == 0) {
-        front_lock(&mutex);
+    for (unsigned i = 0; i < thread->n_statements; i++) {
+        if (thread->statements[i] == mutex) {
+            return 1;
+        }
     }
+    return 0;
+}
+
+static void begin(unsigned mutex)
+{
+    struct front_thread *thread = front_thread();
+
+    if (thread->n_statements == FRONT_STATEMENTS_MAX) {
+        front_fatal(
+            "more than %d statements of input and output within each other",
+            FRONT_STATEMENTS_MAX);
+    }
+    if (!is_held(thread, mutex)) {
+        front_lock(&mutexes[mutex]);
+    }
+    thread->statements[thread->n_statements++] = (unsigned char)mutex;
 }
 
 static void end(void)
 {
-    if (--front_thread()->n_statements == 0) {
-        front_unlock(&mutex);
+    struct front_thread *thread = front_thread();
+    const unsigned mutex = thread->statements[--thread->n_statements];
+
+    if (!is_held(thread, mutex)) {
+        front_unlock(&mutexes[mutex]);
     }
+}
+
+static unsigned mutex_of(int unit)
+{
+    return (unsigned)unit % N_MUTEXES;
+}
+
+static long try_lock(void *mutex)
+{
+    return tm_mutex_trylock(mutex);
+}
+
+// Others have one and want another, in any order: who has some does not wait for more.
+static unsigned try_all(void)
+{
+    unsigned n = 0;
+
+    while (n < N_MUTEXES && FRONT_1(try_lock, &mutexes[n]) == TM_OK) {
+        n++;
+    }
+    return n;
+}
+
+static void leave(unsigned n)
+{
+    while (n > 0) {
+        front_unlock(&mutexes[--n]);
+    }
+}
+
+// Within a statement it is as it would be natively.
+static int begin_all(void)
+{
+    unsigned n;
+
+    if (front_thread()->n_statements > 0) {
+        return 0;
+    }
+    while ((n = try_all()) < N_MUTEXES) {
+        leave(n);
+        tmf_usleep(100);
+    }
+    return 1;
 }
 
 static int has_unit(word statement)
@@ -88,22 +163,38 @@ static word make_at_root(struct call *call)
 
 #define FIVE word a, word b, word c, word d, word e
 
+static word make_whole(struct call *call, int unit)
+{
+    const int has_all = unit == ALL_UNITS && begin_all();
+
+    if (unit != ALL_UNITS) {
+        begin(mutex_of(unit));
+    }
+    make_at_root(call);
+    if (unit != ALL_UNITS) {
+        end();
+    }
+    leave(has_all ? N_MUTEXES : 0);
+    return call->answer;
+}
+
 /** A call that is a statement of its own, or none. */
-#define WHOLE(name)                                                            \
-    word name(FIVE);                                                           \
+#define WHOLE(name, unit)                                                      \
+    word name(FIVE) __attribute__((weak));                                     \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
         struct call call = {.function = name, .given = {a, b, c, d, e}};       \
                                                                                \
-        begin();                                                               \
-        make_at_root(&call);                                                   \
-        end();                                                                 \
-        return call.answer;                                                    \
+        return make_whole(&call, unit);                                        \
     }
 
+/** The unit of a statement's parameters, and one that is given by its address: none is all. */
+#define OF_STATEMENT ((const int32_t *)a)[1]
+#define AT_ADDRESS (a == 0 ? ALL_UNITS : *(const int32_t *)a)
+
 #define BEGINS(name)                                                           \
-    word name(FIVE);                                                           \
+    word name(FIVE) __attribute__((weak));                                     \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -112,12 +203,12 @@ static word make_at_root(struct call *call)
         if (!has_unit(a)) {                                                    \
             return name(a, b, c, d, e);                                        \
         }                                                                      \
-        begin();                                                               \
+        begin(mutex_of(OF_STATEMENT));                                         \
         return make_at_root(&call);                                            \
     }
 
 #define ENDS(name)                                                             \
-    word name(FIVE);                                                           \
+    word name(FIVE) __attribute__((weak));                                     \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -143,7 +234,7 @@ static void end_loan(struct front_loan loan, size_t size, int is_read)
 
 /** An item of so many bytes at b, which may be memory of the caller's node alone; 0: it is not. */
 #define ITEM(name, size, is_read)                                              \
-    word name(FIVE);                                                           \
+    word name(FIVE) __attribute__((weak));                                     \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -164,38 +255,146 @@ static void end_loan(struct front_loan loan, size_t size, int is_read)
         return call.answer;                                                    \
     }
 
+/** Of a whole array, or a part of one. */
+struct array {
+    void *base;
+    size_t offset;
+    size_t element_size;
+    int32_t version;
+    int8_t rank;
+    int8_t type;
+    int16_t attribute;
+    long span;
+    struct {
+        long step; // in elements
+        long first;
+        long last;
+    } bounds[15];
+};
+
+// @return bytes from its first element to its last one, if they lie side by side; 0: there are none
+static size_t size_of_array(const struct array *array)
+{
+    long n = 1;
+
+    for (int i = 0; i < array->rank; i++) {
+        const long extent = array->bounds[i].last - array->bounds[i].first + 1;
+
+        if (extent <= 0) {
+            return 0;
+        }
+        if (array->bounds[i].step != n) {
+            front_fatal(
+                "input or output on node %u of a part of an array that only a "
+                "thread has (threadprivate): copy it to another one first",
+                (unsigned)tm_node_self());
+        }
+        n *= extent;
+    }
+    return (size_t)n * array->element_size;
+}
+
+static word make_array(struct call *call, int is_read)
+{
+    const struct array *given = (const struct array *)call->given[1];
+    const size_t rank = (size_t)given->rank;
+    struct front_loan loan;
+    struct array array;
+    size_t size;
+
+    if (front_reaches_root(given->base)) {
+        return make_at_root(call);
+    }
+    memcpy(&array, given,
+           offsetof(struct array, bounds) + rank * sizeof array.bounds[0]);
+    size = size_of_array(given);
+    loan = front_lend(given->base, size);
+    array.base = loan.at;
+    call->given[1] = (word)&array;
+    make_at_root(call);
+    end_loan(loan, size, is_read);
+    return call->answer;
+}
+
+#define ARRAY(name, is_read)                                                   \
+    word name(FIVE) __attribute__((weak));                                     \
+    FRONT(name)                                                                \
+    word tmf_##name(FIVE)                                                      \
+    {                                                                          \
+        struct call call = {.function = name, .given = {a, b, c, d, e}};       \
+                                                                               \
+        return has_unit(a) ? make_array(&call, is_read) : name(a, b, c, d, e); \
+    }
+
+/** An item that a procedure of the program's writes or reads, by statements within this one. */
+#define OWN_PROCEDURE(name)                                                    \
+    word name(FIVE) __attribute__((weak));                                     \
+    FRONT(name)                                                                \
+    word tmf_##name(FIVE)                                                      \
+    {                                                                          \
+        if (!front_is_on_root()) {                                             \
+            front_fatal("input or output of a derived type by a procedure of " \
+                        "the program's is for threads of node 0");             \
+        }                                                                      \
+        return name(a, b, c, d, e);                                            \
+    }
+
 #define BOTH_WAYS(name, size) ITEM(name, size, 1) ITEM(name##_write, size, 0)
 
 // Reals of kind 10 have 16 bytes.
 #define OF_KIND(kind) ((unsigned)(kind) == 10 ? 16u : (unsigned)(kind))
 
-WHOLE(_gfortran_st_open)
-WHOLE(_gfortran_st_close)
-WHOLE(_gfortran_st_inquire)
-WHOLE(_gfortran_st_rewind)
-WHOLE(_gfortran_st_backspace)
-WHOLE(_gfortran_st_endfile)
-WHOLE(_gfortran_st_flush)
-WHOLE(_gfortran_st_wait)
-WHOLE(_gfortran_st_wait_async)
-WHOLE(_gfortran_flush_i4)
-WHOLE(_gfortran_flush_i8)
-WHOLE(_gfortran_fget)
-WHOLE(_gfortran_fget_i4_sub)
-WHOLE(_gfortran_fget_i8_sub)
-WHOLE(_gfortran_fgetc)
-WHOLE(_gfortran_fgetc_i4_sub)
-WHOLE(_gfortran_fgetc_i8_sub)
-WHOLE(_gfortran_fput)
-WHOLE(_gfortran_fput_i4_sub)
-WHOLE(_gfortran_fput_i8_sub)
-WHOLE(_gfortran_fputc)
-WHOLE(_gfortran_fputc_i4_sub)
-WHOLE(_gfortran_fputc_i8_sub)
-WHOLE(_gfortran_fseek_sub)
-WHOLE(_gfortran_ftell)
-WHOLE(_gfortran_ftell_i4_sub)
-WHOLE(_gfortran_ftell_i8_sub)
+WHOLE(_gfortran_st_open, ALL_UNITS)
+WHOLE(_gfortran_st_inquire, ALL_UNITS)
+WHOLE(_gfortran_st_close, OF_STATEMENT)
+WHOLE(_gfortran_st_rewind, OF_STATEMENT)
+WHOLE(_gfortran_st_backspace, OF_STATEMENT)
+WHOLE(_gfortran_st_endfile, OF_STATEMENT)
+WHOLE(_gfortran_st_flush, OF_STATEMENT)
+WHOLE(_gfortran_st_wait, OF_STATEMENT)
+WHOLE(_gfortran_st_wait_async, OF_STATEMENT)
+WHOLE(_gfortran_flush_i4, AT_ADDRESS)
+WHOLE(_gfortran_flush_i8, AT_ADDRESS)
+WHOLE(_gfortran_fgetc, AT_ADDRESS)
+WHOLE(_gfortran_fputc, AT_ADDRESS)
+WHOLE(_gfortran_fseek_sub, AT_ADDRESS)
+WHOLE(_gfortran_ftell, AT_ADDRESS)
+WHOLE(_gfortran_fnum_i4, AT_ADDRESS)
+WHOLE(_gfortran_fnum_i8, AT_ADDRESS)
+WHOLE(_gfortran_isatty_l4, AT_ADDRESS)
+WHOLE(_gfortran_isatty_l8, AT_ADDRESS)
+WHOLE(_gfortran_ttynam, AT_ADDRESS)
+WHOLE(_gfortran_ttynam_sub, AT_ADDRESS)
+WHOLE(_gfortran_fstat_i4, AT_ADDRESS)
+WHOLE(_gfortran_fstat_i8, AT_ADDRESS)
+WHOLE(_gfortran_fstat_i4_sub, AT_ADDRESS)
+WHOLE(_gfortran_fstat_i8_sub, AT_ADDRESS)
+WHOLE(_gfortran_fgetc_i1_sub, AT_ADDRESS)
+WHOLE(_gfortran_fgetc_i2_sub, AT_ADDRESS)
+WHOLE(_gfortran_fgetc_i4_sub, AT_ADDRESS)
+WHOLE(_gfortran_fgetc_i8_sub, AT_ADDRESS)
+WHOLE(_gfortran_fputc_i1_sub, AT_ADDRESS)
+WHOLE(_gfortran_fputc_i2_sub, AT_ADDRESS)
+WHOLE(_gfortran_fputc_i4_sub, AT_ADDRESS)
+WHOLE(_gfortran_fputc_i8_sub, AT_ADDRESS)
+WHOLE(_gfortran_ftell_i1_sub, AT_ADDRESS)
+WHOLE(_gfortran_ftell_i2_sub, AT_ADDRESS)
+WHOLE(_gfortran_ftell_i4_sub, AT_ADDRESS)
+WHOLE(_gfortran_ftell_i8_sub, AT_ADDRESS)
+WHOLE(_gfortran_fget, 5)
+WHOLE(_gfortran_fput, 6)
+WHOLE(_gfortran_fget_i1_sub, 5)
+WHOLE(_gfortran_fget_i2_sub, 5)
+WHOLE(_gfortran_fget_i4_sub, 5)
+WHOLE(_gfortran_fget_i8_sub, 5)
+WHOLE(_gfortran_fput_i1_sub, 6)
+WHOLE(_gfortran_fput_i2_sub, 6)
+WHOLE(_gfortran_fput_i4_sub, 6)
+WHOLE(_gfortran_fput_i8_sub, 6)
+WHOLE(_gfortran_execute_command_line_i4, ALL_UNITS)
+WHOLE(_gfortran_execute_command_line_i8, ALL_UNITS)
+WHOLE(_gfortran_system, ALL_UNITS)
+WHOLE(_gfortran_system_sub, ALL_UNITS)
 BEGINS(_gfortran_st_read)
 BEGINS(_gfortran_st_write)
 ENDS(_gfortran_st_read_done)
@@ -208,10 +407,13 @@ BOTH_WAYS(_gfortran_transfer_complex, 2 * OF_KIND(c))
 BOTH_WAYS(_gfortran_transfer_complex128, 2 * OF_KIND(c))
 BOTH_WAYS(_gfortran_transfer_character, c)
 BOTH_WAYS(_gfortran_transfer_character_wide, c *(unsigned)d)
-BOTH_WAYS(_gfortran_transfer_array, 0)
+ARRAY(_gfortran_transfer_array, 1)
+ARRAY(_gfortran_transfer_array_write, 0)
+OWN_PROCEDURE(_gfortran_transfer_derived)
+OWN_PROCEDURE(_gfortran_transfer_derived_write)
 ITEM(_gfortran_st_set_nml_var_dim, 0, 0)
 
-add_item_fn _gfortran_st_set_nml_var;
+add_item_fn _gfortran_st_set_nml_var __attribute__((weak));
 FRONT(_gfortran_st_set_nml_var)
 void tmf__gfortran_st_set_nml_var(void *statement, void *item, char *name,
                                   int kind, size_t length,
@@ -222,9 +424,45 @@ void tmf__gfortran_st_set_nml_var(void *statement, void *item, char *name,
         .given = {(word)statement, (word)item, (word)name, (word)kind, length},
         .type = type};
 
-    if (has_unit((word)statement)) {
-        make_at_root(&call);
-    } else {
+    if (!has_unit((word)statement)) {
         make(&call);
+        return;
+    }
+    if (!front_reaches_root(item)) {
+        front_fatal(
+            "a namelist has a variable that only a thread has (threadprivate): "
+            "only node 0 can write or read that");
+    }
+    make_at_root(&call);
+}
+
+// ---- the end of the program: what is still in units is written first
+
+static void flush_all(void)
+{
+    struct call call = {.function = _gfortran_flush_i4};
+
+    if (begin_all()) { // and nobody begins a statement after it
+        make_at_root(&call);
     }
 }
+
+#define ENDS_PROGRAM(name)                                                     \
+    void name(FIVE, word f) __attribute__((weak));                             \
+    FRONT(name)                                                                \
+    void tmf_##name(FIVE, word f)                                              \
+    {                                                                          \
+        flush_all();                                                           \
+        name(a, b, c, d, e, f);                                                \
+    }
+
+ENDS_PROGRAM(_gfortran_stop_numeric)
+ENDS_PROGRAM(_gfortran_stop_string)
+ENDS_PROGRAM(_gfortran_error_stop_numeric)
+ENDS_PROGRAM(_gfortran_error_stop_string)
+ENDS_PROGRAM(_gfortran_exit_i4)
+ENDS_PROGRAM(_gfortran_exit_i8)
+ENDS_PROGRAM(_gfortran_runtime_error)
+ENDS_PROGRAM(_gfortran_runtime_error_at)
+ENDS_PROGRAM(_gfortran_os_error)
+ENDS_PROGRAM(_gfortran_os_error_at)

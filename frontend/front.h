@@ -37,6 +37,9 @@
 #define NAMED(name) __asm__(name) __attribute__((visibility("default")))
 
 /** What the front end keeps of a thread; on its private stack. */
+/** Statements of input and output within each other. */
+enum { FRONT_STATEMENTS_MAX = 8 };
+
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
     char *stack;      ///< the program's stack, shared: a guard, then its bytes
@@ -50,7 +53,9 @@ struct front_thread {
     struct front_destructor *destructors; ///< locals.c
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
-    unsigned n_statements; ///< of Fortran, that it is in: fortran_io.c
+    unsigned
+        n_statements; ///< of Fortran's, within each other, that it is in: fortran_io.c
+    unsigned char statements[FRONT_STATEMENTS_MAX]; ///< mutexes of these
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;
@@ -180,6 +185,9 @@ struct front_loan {
     void *at;
     void *own;
 };
+
+/** Does a call on the root find this there? Also if it is none, and if that is the caller's node. */
+int front_reaches_root(const void *address);
 
 /** Room for size bytes that a call on the root fills; the same with the caller's bytes. */
 struct front_loan front_borrow(void *own, size_t size);

@@ -27,7 +27,7 @@ static int is_variable(const void *address)
            at < front_program.variables.shared_end;
 }
 
-static int reaches_root(const void *address)
+int front_reaches_root(const void *address)
 {
     return address == NULL || front_is_shared(address) ||
            is_variable(address) || front_is_on_root();
@@ -37,7 +37,7 @@ struct front_loan front_borrow(void *own, size_t size)
 {
     struct front_loan loan = {.at = own, .own = own};
 
-    if (!reaches_root(own)) {
+    if (!front_reaches_root(own)) {
         loan.at = front_allocate(size);
         if (loan.at == NULL) {
             front_fatal("no memory for a call on the root, of %zu bytes", size);
@@ -66,7 +66,7 @@ void front_end_loan(struct front_loan loan, size_t size)
 
 const char *front_lend_text(const char *own)
 {
-    return reaches_root(own) ? own : front_lend(own, strlen(own) + 1).at;
+    return front_reaches_root(own) ? own : front_lend(own, strlen(own) + 1).at;
 }
 
 void front_end_text(const char *own, const char *lent)

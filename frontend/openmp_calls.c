@@ -254,8 +254,13 @@ struct nest_lock {
 static unsigned own_task(void)
 {
     const struct member *member = openmp_self();
-    const unsigned depth = member->task == NULL ? 0 : member->task->depth;
+    const struct task *task = member->task;
+    unsigned depth;
 
+    while (task != NULL && task->is_group) {
+        task = task->parent;
+    }
+    depth = task == NULL ? 0 : task->depth;
     return (unsigned)tmf_pthread_self() << 12 |
            ((unsigned)member->level & 63) << 6 | (depth & 63);
 }

@@ -30,6 +30,7 @@ enum {
     TASK_DEPENDS = 1 << 3,
     TASKS_GO_UP = 1 << 8,
     TASKS_HAVE_SIZE = 1 << 9,
+    TASKS_ARE_STRICT = 1 << 14, // of just that size, but for the last
     TASKS_ARE_PUT_OFF = 1 << 10,
     TASKS_HAVE_NO_GROUP = 1 << 11,
     TASKS_HAVE_REDUCTIONS = 1 << 12,
@@ -587,7 +588,17 @@ struct task_steps {
     unsigned long first;
     unsigned long step;
     unsigned long n;
+    unsigned long each; ///< of a task, but for the last; 0: as many of each
 };
+
+static unsigned long steps_of(const struct task_steps *steps, unsigned long i,
+                              unsigned long n_tasks)
+{
+    if (steps->each > 0) {
+        return i + 1 < n_tasks ? steps->each : steps->n - i * steps->each;
+    }
+    return steps->n / n_tasks + (i < steps->n % n_tasks);
+}
 
 // So many tasks of so many steps each, the first ones of one more.
 static void make_tasks(struct order order, struct task_steps steps,
@@ -596,7 +607,7 @@ static void make_tasks(struct order order, struct task_steps steps,
     unsigned long first = steps.first;
 
     for (unsigned long i = 0; i < n_tasks; i++) {
-        unsigned long n = steps.n / n_tasks + (i < steps.n % n_tasks);
+        unsigned long n = steps_of(&steps, i, n_tasks);
         const struct task_range range = {first, first + n * steps.step};
 
         order.range = &range;
@@ -637,13 +648,18 @@ static void skip_loop(const struct task_head *given, unsigned flags)
     }
 }
 
+static int is_strict(unsigned flags)
+{
+    return (flags & TASKS_HAVE_SIZE) != 0 && (flags & TASKS_ARE_STRICT) != 0;
+}
+
 static unsigned long count_tasks(unsigned flags, unsigned long wanted,
                                  unsigned long n_steps)
 {
     unsigned long n = wanted;
 
     if ((flags & TASKS_HAVE_SIZE) != 0) {
-        n = n_steps / wanted;
+        n = n_steps / wanted + (is_strict(flags) && n_steps % wanted > 0);
     } else if (wanted == 0) {
         n = self()->n;
     }
@@ -676,7 +692,8 @@ static unsigned long count_tasks(unsigned flags, unsigned long wanted,
                            .alignment = (size_t)alignment,                     \
                            .is_put_off = (flags & TASKS_ARE_PUT_OFF) != 0,     \
                            .is_final = (flags & TASK_IS_FINAL) != 0},          \
-            (struct task_steps){(ulong)start, (ulong)step, n},                 \
+            (struct task_steps){(ulong)start, (ulong)step, n,                  \
+                                is_strict(flags) ? wanted : 0},                \
             count_tasks(flags, wanted, n));                                    \
         end_loop(flags);                                                       \
     }

@@ -163,6 +163,9 @@ static void run_locks(void)
         omp_unset_nest_lock(&nest);
     }
     depth = omp_test_nest_lock(&nest);
+#pragma omp taskgroup /* the same task */
+    depth += 10 * omp_test_nest_lock(&nest);
+    omp_unset_nest_lock(&nest);
 #pragma omp parallel num_threads(1) /* another task, of the same thread */
     within = omp_test_nest_lock(&nest);
     omp_unset_nest_lock(&nest);

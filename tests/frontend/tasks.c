@@ -314,6 +314,40 @@ static void run_many(void)
     printf("many %d %d\n", sum, in_loop);
 }
 
+#if __GNUC__ >= 12 /* not known before */
+
+enum { STEPS = 79 };
+
+static int place_of[STEPS]; /* of each step in its task */
+
+/* Each has just 17, but for the last. */
+static void run_strict(void)
+{
+    int mine = 0;
+    int n_tasks = 0;
+    int most = 0;
+
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop grainsize(strict : 17) firstprivate(mine)
+    for (int i = 0; i < STEPS; i++) {
+        place_of[i] = ++mine;
+    }
+    for (int i = 0; i < STEPS; i++) {
+        n_tasks += place_of[i] == 1;
+        most = place_of[i] > most ? place_of[i] : most;
+    }
+    printf("strict %d %d %d\n", n_tasks, most, place_of[STEPS - 1]);
+}
+
+#else
+
+static void run_strict(void)
+{
+}
+
+#endif
+
 // ---- reductions by whoever runs the task
 
 static void run_reductions(void)
@@ -409,6 +443,7 @@ int main(void)
         run_tree();
         run_groups();
         run_many();
+        run_strict();
         run_reductions();
         run_given();
         run_region();

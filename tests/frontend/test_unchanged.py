@@ -24,7 +24,7 @@ import time
 
 OPENMP = ("across", "ahead", "cancel", "clauses", "copies", "depends", "device", "events",
           "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "saved", "settings",
-          "stacks", "tasks", "teams", "units")
+          "stacks", "stopping", "tasks", "teams", "units")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SLOWDOWN = float(os.environ.get("TM_TEST_SLOWDOWN", "1"))

@@ -34,8 +34,8 @@ program units
   implicit none
   integer, parameter :: n = 100
   integer :: i, j, status, n_lines, length
-  integer, save :: own
-!$omp threadprivate(own)
+  integer, save :: own, pair(2, 2)
+!$omp threadprivate(own, pair)
   real(8) :: x(3), y(3), factor
   complex :: z
   logical :: is_even
@@ -51,14 +51,17 @@ program units
     x = [1d0*i, 2d0*i, i/2d0]
     z = cmplx(i, -i)
     write(11, '(i6, 3f10.2, 2f8.1, l2, i2, 1x, a)') own, x, z, mod(i, 2) == 0, saying(i), 'a constant'
-    write(12, rec=i) i, own, x(3)
+    pair = i
+    write(12, rec=i) pair(:, 1), x(3)
 !$omp ordered
     if (mod(i, 10) == 0) print *, 'line', i
 !$omp end ordered
   end do
 !$omp do schedule(static, 1)
   do i = 1, n
-    read(12, rec=n + 1 - i) own, j, x(1)
+    read(12, rec=n + 1 - i) pair(:, 2), x(1)
+    own = pair(1, 2)
+    j = pair(2, 2)
     if (own /= j .or. j /= n + 1 - i .or. x(1) /= j/2d0) print *, 'wrong', i, own, j, x(1)
     write(text, *) own
     read(text, *) j
