@@ -6,16 +6,15 @@
 // first one. So there are mutexes around statements here, by the unit's number; a function in a list may have
 // statements of its own, of other units.
 //
-// Libraries of other versions lack some of these functions, and programs that are linked with them do not call them: they
-// are weak.
-//
 // Units are the root's, as all files are. A thread of another node has each of these calls
 // made there. What is written to or read from a variable (an internal unit) is done where it
 // is: nobody else has that unit.
 #include "front.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,8 +41,8 @@ struct call {
 /** IOPARM_DT_HAS_IOLENGTH and IOPARM_DT_HAS_INTERNAL_UNIT of libgfortran. */
 enum { OF_NO_UNIT = 1 << 11 | 1 << 14 };
 
-/** Units whose numbers end with the same bits share a mutex; a call that may look at any unit has all of them. */
-enum { N_MUTEXES = 16, ALL_UNITS = -1 };
+/** Units whose numbers end with the same bits share a mutex; a call that goes through all units has all of them. */
+enum { N_MUTEXES = FRONT_UNITS, N_TRIES = 1000, ALL_UNITS = -1 };
 
 static tm_mutex mutexes[N_MUTEXES];
 
@@ -51,44 +50,27 @@ extern __typeof__(usleep) tmf_usleep;
 
 // ---- where and by whom
 
-static int is_held(const struct front_thread *thread, unsigned mutex)
-{
-    for (unsigned i = 0; i < thread->n_statements; i++) {
-        if (thread->statements[i] == mutex) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void begin(unsigned mutex)
-{
-    struct front_thread *thread = front_thread();
-
-    if (thread->n_statements == FRONT_STATEMENTS_MAX) {
-        front_fatal(
-            "more than %d statements of input and output within each other",
-            FRONT_STATEMENTS_MAX);
-    }
-    if (!is_held(thread, mutex)) {
-        front_lock(&mutexes[mutex]);
-    }
-    thread->statements[thread->n_statements++] = (unsigned char)mutex;
-}
-
-static void end(void)
-{
-    struct front_thread *thread = front_thread();
-    const unsigned mutex = thread->statements[--thread->n_statements];
-
-    if (!is_held(thread, mutex)) {
-        front_unlock(&mutexes[mutex]);
-    }
-}
-
 static unsigned mutex_of(int unit)
 {
     return (unsigned)unit % N_MUTEXES;
+}
+
+static void begin(int unit)
+{
+    const unsigned mutex = mutex_of(unit);
+
+    if (front_thread()->n_statements[mutex]++ == 0) {
+        front_lock(&mutexes[mutex]);
+    }
+}
+
+static void end(int unit)
+{
+    const unsigned mutex = mutex_of(unit);
+
+    if (--front_thread()->n_statements[mutex] == 0) {
+        front_unlock(&mutexes[mutex]);
+    }
 }
 
 static long try_lock(void *mutex)
@@ -114,19 +96,19 @@ static void leave(unsigned n)
     }
 }
 
-// Within a statement it is as it would be natively.
-static int begin_all(void)
+// If others do not end their statements soon (one may wait for input), it is as it would be natively.
+static unsigned begin_all(void)
 {
-    unsigned n;
+    for (unsigned i = 0; i < N_TRIES; i++) {
+        const unsigned n = try_all();
 
-    if (front_thread()->n_statements > 0) {
-        return 0;
-    }
-    while ((n = try_all()) < N_MUTEXES) {
+        if (n == N_MUTEXES) {
+            return n;
+        }
         leave(n);
         tmf_usleep(100);
     }
-    return 1;
+    return 0;
 }
 
 static int has_unit(word statement)
@@ -165,22 +147,22 @@ static word make_at_root(struct call *call)
 
 static word make_whole(struct call *call, int unit)
 {
-    const int has_all = unit == ALL_UNITS && begin_all();
+    if (unit == ALL_UNITS) {
+        const unsigned n = begin_all();
 
-    if (unit != ALL_UNITS) {
-        begin(mutex_of(unit));
+        make_at_root(call);
+        leave(n);
+    } else {
+        begin(unit);
+        make_at_root(call);
+        end(unit);
     }
-    make_at_root(call);
-    if (unit != ALL_UNITS) {
-        end();
-    }
-    leave(has_all ? N_MUTEXES : 0);
     return call->answer;
 }
 
 /** A call that is a statement of its own, or none. */
 #define WHOLE(name, unit)                                                      \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -194,7 +176,7 @@ static word make_whole(struct call *call, int unit)
 #define AT_ADDRESS (a == 0 ? ALL_UNITS : *(const int32_t *)a)
 
 #define BEGINS(name)                                                           \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -203,12 +185,12 @@ static word make_whole(struct call *call, int unit)
         if (!has_unit(a)) {                                                    \
             return name(a, b, c, d, e);                                        \
         }                                                                      \
-        begin(mutex_of(OF_STATEMENT));                                         \
+        begin(OF_STATEMENT);                                                   \
         return make_at_root(&call);                                            \
     }
 
 #define ENDS(name)                                                             \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -218,7 +200,7 @@ static word make_whole(struct call *call, int unit)
             return name(a, b, c, d, e);                                        \
         }                                                                      \
         make_at_root(&call);                                                   \
-        end();                                                                 \
+        end(OF_STATEMENT);                                                     \
         return call.answer;                                                    \
     }
 
@@ -234,7 +216,7 @@ static void end_loan(struct front_loan loan, size_t size, int is_read)
 
 /** An item of so many bytes at b, which may be memory of the caller's node alone; 0: it is not. */
 #define ITEM(name, size, is_read)                                              \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -273,23 +255,27 @@ struct array {
 };
 
 // @return bytes from its first element to its last one, if they lie side by side; 0: there are none
+static long extent_of(const struct array *array, int i)
+{
+    const long extent = array->bounds[i].last - array->bounds[i].first + 1;
+
+    return extent > 0 ? extent : 0;
+}
+
 static size_t size_of_array(const struct array *array)
 {
     long n = 1;
+    int is_whole = 1;
 
     for (int i = 0; i < array->rank; i++) {
-        const long extent = array->bounds[i].last - array->bounds[i].first + 1;
-
-        if (extent <= 0) {
-            return 0;
-        }
-        if (array->bounds[i].step != n) {
-            front_fatal(
-                "input or output on node %u of a part of an array that only a "
-                "thread has (threadprivate): copy it to another one first",
-                (unsigned)tm_node_self());
-        }
-        n *= extent;
+        is_whole &= extent_of(array, i) == 1 || array->bounds[i].step == n;
+        n *= extent_of(array, i);
+    }
+    if (n > 0 && !is_whole) {
+        front_fatal(
+            "input or output on node %u of a part of an array that only a "
+            "thread has (threadprivate): copy it to another one first",
+            (unsigned)tm_node_self());
     }
     return (size_t)n * array->element_size;
 }
@@ -302,22 +288,22 @@ static word make_array(struct call *call, int is_read)
     struct array array;
     size_t size;
 
+    memcpy(&array, given,
+           offsetof(struct array, bounds) + rank * sizeof array.bounds[0]);
+    call->given[1] = (word)&array;
     if (front_reaches_root(given->base)) {
         return make_at_root(call);
     }
-    memcpy(&array, given,
-           offsetof(struct array, bounds) + rank * sizeof array.bounds[0]);
     size = size_of_array(given);
     loan = front_lend(given->base, size);
     array.base = loan.at;
-    call->given[1] = (word)&array;
     make_at_root(call);
     end_loan(loan, size, is_read);
     return call->answer;
 }
 
 #define ARRAY(name, is_read)                                                   \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -328,7 +314,7 @@ static word make_array(struct call *call, int is_read)
 
 /** An item that a procedure of the program's writes or reads, by statements within this one. */
 #define OWN_PROCEDURE(name)                                                    \
-    word name(FIVE) __attribute__((weak));                                     \
+    word name(FIVE);                                                           \
     FRONT(name)                                                                \
     word tmf_##name(FIVE)                                                      \
     {                                                                          \
@@ -344,8 +330,8 @@ static word make_array(struct call *call, int is_read)
 // Reals of kind 10 have 16 bytes.
 #define OF_KIND(kind) ((unsigned)(kind) == 10 ? 16u : (unsigned)(kind))
 
-WHOLE(_gfortran_st_open, ALL_UNITS)
-WHOLE(_gfortran_st_inquire, ALL_UNITS)
+WHOLE(_gfortran_st_open, OF_STATEMENT)
+WHOLE(_gfortran_st_inquire, OF_STATEMENT)
 WHOLE(_gfortran_st_close, OF_STATEMENT)
 WHOLE(_gfortran_st_rewind, OF_STATEMENT)
 WHOLE(_gfortran_st_backspace, OF_STATEMENT)
@@ -363,8 +349,6 @@ WHOLE(_gfortran_fnum_i4, AT_ADDRESS)
 WHOLE(_gfortran_fnum_i8, AT_ADDRESS)
 WHOLE(_gfortran_isatty_l4, AT_ADDRESS)
 WHOLE(_gfortran_isatty_l8, AT_ADDRESS)
-WHOLE(_gfortran_ttynam, AT_ADDRESS)
-WHOLE(_gfortran_ttynam_sub, AT_ADDRESS)
 WHOLE(_gfortran_fstat_i4, AT_ADDRESS)
 WHOLE(_gfortran_fstat_i8, AT_ADDRESS)
 WHOLE(_gfortran_fstat_i4_sub, AT_ADDRESS)
@@ -391,10 +375,6 @@ WHOLE(_gfortran_fput_i1_sub, 6)
 WHOLE(_gfortran_fput_i2_sub, 6)
 WHOLE(_gfortran_fput_i4_sub, 6)
 WHOLE(_gfortran_fput_i8_sub, 6)
-WHOLE(_gfortran_execute_command_line_i4, ALL_UNITS)
-WHOLE(_gfortran_execute_command_line_i8, ALL_UNITS)
-WHOLE(_gfortran_system, ALL_UNITS)
-WHOLE(_gfortran_system_sub, ALL_UNITS)
 BEGINS(_gfortran_st_read)
 BEGINS(_gfortran_st_write)
 ENDS(_gfortran_st_read_done)
@@ -410,10 +390,9 @@ BOTH_WAYS(_gfortran_transfer_character_wide, c *(unsigned)d)
 ARRAY(_gfortran_transfer_array, 1)
 ARRAY(_gfortran_transfer_array_write, 0)
 OWN_PROCEDURE(_gfortran_transfer_derived)
-OWN_PROCEDURE(_gfortran_transfer_derived_write)
 ITEM(_gfortran_st_set_nml_var_dim, 0, 0)
 
-add_item_fn _gfortran_st_set_nml_var __attribute__((weak));
+add_item_fn _gfortran_st_set_nml_var;
 FRONT(_gfortran_st_set_nml_var)
 void tmf__gfortran_st_set_nml_var(void *statement, void *item, char *name,
                                   int kind, size_t length,
@@ -436,33 +415,74 @@ void tmf__gfortran_st_set_nml_var(void *statement, void *item, char *name,
     make_at_root(&call);
 }
 
-// ---- the end of the program: what is still in units is written first
+// ---- the end of the program: as of C's exit(), so that the root closes its units
 
-static void flush_all(void)
+static long say(const char *what, const char *text, size_t length)
 {
-    struct call call = {.function = _gfortran_flush_i4};
-
-    if (begin_all()) { // and nobody begins a statement after it
-        make_at_root(&call);
-    }
+    fprintf(stderr, "%s%.*s\n", what, (int)length, text);
+    return 0;
 }
 
-#define ENDS_PROGRAM(name)                                                     \
-    void name(FIVE, word f) __attribute__((weak));                             \
-    FRONT(name)                                                                \
-    void tmf_##name(FIVE, word f)                                              \
-    {                                                                          \
-        flush_all();                                                           \
-        name(a, b, c, d, e, f);                                                \
-    }
+static void stop(const char *what, int status, int is_quiet)
+{
+    char number[16];
 
-ENDS_PROGRAM(_gfortran_stop_numeric)
-ENDS_PROGRAM(_gfortran_stop_string)
-ENDS_PROGRAM(_gfortran_error_stop_numeric)
-ENDS_PROGRAM(_gfortran_error_stop_string)
-ENDS_PROGRAM(_gfortran_exit_i4)
-ENDS_PROGRAM(_gfortran_exit_i8)
-ENDS_PROGRAM(_gfortran_runtime_error)
-ENDS_PROGRAM(_gfortran_runtime_error_at)
-ENDS_PROGRAM(_gfortran_os_error)
-ENDS_PROGRAM(_gfortran_os_error_at)
+    snprintf(number, sizeof number, "%d", status);
+    if (!is_quiet) {
+        FRONT_3(say, what, number, strlen(number));
+    }
+    front_exit(status);
+}
+
+static void stop_with(const char *what, int status, const char *text,
+                      size_t length, int is_quiet)
+{
+    if (!is_quiet && text != NULL) {
+        FRONT_3(say, what, text, length);
+    }
+    front_exit(status);
+}
+
+void _gfortran_stop_numeric(int status, bool is_quiet);
+FRONT(_gfortran_stop_numeric)
+void tmf__gfortran_stop_numeric(int status, bool is_quiet)
+{
+    stop("STOP ", status, is_quiet);
+}
+
+void _gfortran_error_stop_numeric(int status, bool is_quiet);
+FRONT(_gfortran_error_stop_numeric)
+void tmf__gfortran_error_stop_numeric(int status, bool is_quiet)
+{
+    stop("ERROR STOP ", status, is_quiet);
+}
+
+void _gfortran_stop_string(const char *text, size_t length, bool is_quiet);
+FRONT(_gfortran_stop_string)
+void tmf__gfortran_stop_string(const char *text, size_t length, bool is_quiet)
+{
+    stop_with("STOP ", 0, text, length, is_quiet);
+}
+
+void _gfortran_error_stop_string(const char *text, size_t length,
+                                 bool is_quiet);
+FRONT(_gfortran_error_stop_string)
+void tmf__gfortran_error_stop_string(const char *text, size_t length,
+                                     bool is_quiet)
+{
+    stop_with("ERROR STOP ", 1, text, length, is_quiet);
+}
+
+void _gfortran_exit_i4(const int *status);
+FRONT(_gfortran_exit_i4)
+void tmf__gfortran_exit_i4(const int *status)
+{
+    front_exit(status == NULL ? 0 : *status);
+}
+
+void _gfortran_exit_i8(const int64_t *status);
+FRONT(_gfortran_exit_i8)
+void tmf__gfortran_exit_i8(const int64_t *status)
+{
+    front_exit(status == NULL ? 0 : (int)*status);
+}

@@ -36,10 +36,10 @@
 /** A function that C++ programs call, by the name that they have for it. */
 #define NAMED(name) __asm__(name) __attribute__((visibility("default")))
 
-/** What the front end keeps of a thread; on its private stack. */
-/** Statements of input and output within each other. */
-enum { FRONT_STATEMENTS_MAX = 8 };
+/** Units of Fortran's, told apart by the last bits of their numbers. */
+enum { FRONT_UNITS = 64 };
 
+/** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
     char *stack;      ///< the program's stack, shared: a guard, then its bytes
@@ -53,9 +53,8 @@ struct front_thread {
     struct front_destructor *destructors; ///< locals.c
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
-    unsigned
-        n_statements; ///< of Fortran's, within each other, that it is in: fortran_io.c
-    unsigned char statements[FRONT_STATEMENTS_MAX]; ///< mutexes of these
+    unsigned short
+        n_statements[FRONT_UNITS]; ///< of Fortran's that it is in: fortran_io.c
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;

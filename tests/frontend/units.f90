@@ -35,7 +35,8 @@ program units
   integer, parameter :: n = 100
   integer :: i, j, status, n_lines, length
   integer, save :: own, pair(2, 2)
-!$omp threadprivate(own, pair)
+  integer, allocatable, save :: room(:)
+!$omp threadprivate(own, pair, room)
   real(8) :: x(3), y(3), factor
   complex :: z
   logical :: is_even
@@ -51,8 +52,10 @@ program units
     x = [1d0*i, 2d0*i, i/2d0]
     z = cmplx(i, -i)
     write(11, '(i6, 3f10.2, 2f8.1, l2, i2, 1x, a)') own, x, z, mod(i, 2) == 0, saying(i), 'a constant'
+    if (.not. allocated(room)) allocate(room(1))
     pair = i
-    write(12, rec=i) pair(:, 1), x(3)
+    room = i
+    write(12, rec=i) pair(1, 1), room, x(3)
 !$omp ordered
     if (mod(i, 10) == 0) print *, 'line', i
 !$omp end ordered
