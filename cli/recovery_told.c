@@ -151,8 +151,9 @@ uint64_t recovery_due_ns(const struct job *job)
 void recovery_poll(struct job *job, uint64_t now_ns)
 {
     struct recovery *recovery = &job->recovery;
+    const uint64_t due_ns = recovery_due_ns(job);
 
-    if (recovery_due_ns(job) != 0 && recovery_due_ns(job) <= now_ns) {
+    if (due_ns != 0 && due_ns <= now_ns) {
         recovery->outside_due_ns = 0;
         job_say(job,
                 "from now on this run goes back no more, and ends if a node is "

@@ -42,9 +42,9 @@ struct call {
 enum { OF_NO_UNIT = 1 << 11 | 1 << 14 };
 
 /** Units whose numbers end with the same bits share a mutex; a call that goes through all units has all of them. */
-enum { N_MUTEXES = FRONT_UNITS, N_TRIES = 1000, ALL_UNITS = -1 };
+enum { N_TRIES = 1000, ALL_UNITS = -1 };
 
-static tm_mutex mutexes[N_MUTEXES];
+static tm_mutex mutexes[FRONT_UNITS];
 
 extern __typeof__(usleep) tmf_usleep;
 
@@ -52,7 +52,7 @@ extern __typeof__(usleep) tmf_usleep;
 
 static unsigned mutex_of(int unit)
 {
-    return (unsigned)unit % N_MUTEXES;
+    return (unsigned)unit % FRONT_UNITS;
 }
 
 static void begin(int unit)
@@ -73,17 +73,12 @@ static void end(int unit)
     }
 }
 
-static long try_lock(void *mutex)
-{
-    return tm_mutex_trylock(mutex);
-}
-
 // Others have one and want another, in any order: who has some does not wait for more.
 static unsigned try_all(void)
 {
     unsigned n = 0;
 
-    while (n < N_MUTEXES && FRONT_1(try_lock, &mutexes[n]) == TM_OK) {
+    while (n < FRONT_UNITS && front_try_lock(&mutexes[n]) == TM_OK) {
         n++;
     }
     return n;
@@ -102,7 +97,7 @@ static unsigned begin_all(void)
     for (unsigned i = 0; i < N_TRIES; i++) {
         const unsigned n = try_all();
 
-        if (n == N_MUTEXES) {
+        if (n == FRONT_UNITS) {
             return n;
         }
         leave(n);
@@ -111,9 +106,15 @@ static unsigned begin_all(void)
     return 0;
 }
 
-static int has_unit(word statement)
+static int has_unit(const struct call *call)
 {
-    return (*(const int32_t *)statement & OF_NO_UNIT) == 0;
+    return (*(const int32_t *)call->given[0] & OF_NO_UNIT) == 0;
+}
+
+/** Of a statement's parameters. */
+static int unit_of(const struct call *call)
+{
+    return ((const int32_t *)call->given[0])[1];
 }
 
 static long make(void *arguments)
@@ -141,9 +142,13 @@ static word make_at_root(struct call *call)
     return call->answer;
 }
 
-// ---- calls
+static word make_here(struct call *call)
+{
+    make(call);
+    return call->answer;
+}
 
-#define FIVE word a, word b, word c, word d, word e
+// ---- calls
 
 static word make_whole(struct call *call, int unit)
 {
@@ -160,49 +165,32 @@ static word make_whole(struct call *call, int unit)
     return call->answer;
 }
 
-/** A call that is a statement of its own, or none. */
-#define WHOLE(name, unit)                                                      \
-    word name(FIVE);                                                           \
-    FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
-    {                                                                          \
-        struct call call = {.function = name, .given = {a, b, c, d, e}};       \
-                                                                               \
-        return make_whole(&call, unit);                                        \
-    }
+// The unit is given by its address: none is all.
+static word make_by_address(struct call *call)
+{
+    return make_whole(call, call->given[0] == 0
+                                ? ALL_UNITS
+                                : *(const int32_t *)call->given[0]);
+}
 
-/** The unit of a statement's parameters, and one that is given by its address: none is all. */
-#define OF_STATEMENT ((const int32_t *)a)[1]
-#define AT_ADDRESS (a == 0 ? ALL_UNITS : *(const int32_t *)a)
-
-#define BEGINS(name)                                                           \
-    word name(FIVE);                                                           \
-    FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
-    {                                                                          \
-        struct call call = {.function = name, .given = {a, b, c, d, e}};       \
-                                                                               \
-        if (!has_unit(a)) {                                                    \
-            return name(a, b, c, d, e);                                        \
-        }                                                                      \
-        begin(OF_STATEMENT);                                                   \
-        return make_at_root(&call);                                            \
+static word make_first(struct call *call)
+{
+    if (!has_unit(call)) {
+        return make_here(call);
     }
+    begin(unit_of(call));
+    return make_at_root(call);
+}
 
-#define ENDS(name)                                                             \
-    word name(FIVE);                                                           \
-    FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
-    {                                                                          \
-        struct call call = {.function = name, .given = {a, b, c, d, e}};       \
-                                                                               \
-        if (!has_unit(a)) {                                                    \
-            return name(a, b, c, d, e);                                        \
-        }                                                                      \
-        make_at_root(&call);                                                   \
-        end(OF_STATEMENT);                                                     \
-        return call.answer;                                                    \
+static word make_last(struct call *call)
+{
+    if (!has_unit(call)) {
+        return make_here(call);
     }
+    make_at_root(call);
+    end(unit_of(call));
+    return call->answer;
+}
 
 // What is written may be a constant.
 static void end_loan(struct front_loan loan, size_t size, int is_read)
@@ -214,28 +202,23 @@ static void end_loan(struct front_loan loan, size_t size, int is_read)
     }
 }
 
-/** An item of so many bytes at b, which may be memory of the caller's node alone; 0: it is not. */
-#define ITEM(name, size, is_read)                                              \
-    word name(FIVE);                                                           \
-    FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
-    {                                                                          \
-        const size_t n_bytes = (size);                                         \
-        struct front_loan loan;                                                \
-        struct call call = {.function = name, .given = {a, b, c, d, e}};       \
-                                                                               \
-        if (!has_unit(a)) {                                                    \
-            return name(a, b, c, d, e);                                        \
-        }                                                                      \
-        if (n_bytes == 0) {                                                    \
-            return make_at_root(&call);                                        \
-        }                                                                      \
-        loan = front_lend((const void *)b, n_bytes);                           \
-        call.given[1] = (word)loan.at;                                         \
-        make_at_root(&call);                                                   \
-        end_loan(loan, n_bytes, is_read);                                      \
-        return call.answer;                                                    \
-    }
+// Bytes that may be in memory of the caller's node alone. @param at  where the call has their address
+static word make_with(struct call *call, void **at, size_t size, int is_read)
+{
+    const struct front_loan loan = front_lend(*at, size);
+
+    *at = loan.at;
+    make_at_root(call);
+    end_loan(loan, size, is_read);
+    return call->answer;
+}
+
+static word make_item(struct call *call, size_t size, int is_read)
+{
+    return has_unit(call)
+               ? make_with(call, (void **)&call->given[1], size, is_read)
+               : make_here(call);
+}
 
 /** Of a whole array, or a part of one. */
 struct array {
@@ -254,7 +237,6 @@ struct array {
     } bounds[15];
 };
 
-// @return bytes from its first element to its last one, if they lie side by side; 0: there are none
 static long extent_of(const struct array *array, int i)
 {
     const long extent = array->bounds[i].last - array->bounds[i].first + 1;
@@ -262,6 +244,7 @@ static long extent_of(const struct array *array, int i)
     return extent > 0 ? extent : 0;
 }
 
+// @return bytes from its first element to its last one, if they lie side by side; 0: there are none
 static size_t size_of_array(const struct array *array)
 {
     long n = 1;
@@ -280,117 +263,121 @@ static size_t size_of_array(const struct array *array)
     return (size_t)n * array->element_size;
 }
 
+// Its description may be in such memory, too.
 static word make_array(struct call *call, int is_read)
 {
     const struct array *given = (const struct array *)call->given[1];
-    const size_t rank = (size_t)given->rank;
-    struct front_loan loan;
     struct array array;
-    size_t size;
 
-    memcpy(&array, given,
-           offsetof(struct array, bounds) + rank * sizeof array.bounds[0]);
-    call->given[1] = (word)&array;
-    if (front_reaches_root(given->base)) {
-        return make_at_root(call);
+    if (!has_unit(call)) {
+        return make_here(call);
     }
-    size = size_of_array(given);
-    loan = front_lend(given->base, size);
-    array.base = loan.at;
-    make_at_root(call);
-    end_loan(loan, size, is_read);
-    return call->answer;
+    memcpy(&array, given,
+           offsetof(struct array, bounds) +
+               (size_t)given->rank * sizeof array.bounds[0]);
+    call->given[1] = (word)&array;
+    return front_reaches_root(array.base)
+               ? make_at_root(call)
+               : make_with(call, &array.base, size_of_array(&array), is_read);
 }
 
-#define ARRAY(name, is_read)                                                   \
-    word name(FIVE);                                                           \
+// A procedure of the program's writes or reads it, by statements within this one.
+static word make_derived(struct call *call)
+{
+    if (!front_is_on_root()) {
+        front_fatal("input or output of a derived type by a procedure of "
+                    "the program's is for threads of node 0");
+    }
+    return make_here(call);
+}
+
+/** A function that takes the place of libgfortran's: `make`, of the call. */
+#define CALL(name, make)                                                       \
+    function_of_words name;                                                    \
     FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
+    word tmf_##name(word a, word b, word c, word d, word e)                    \
     {                                                                          \
         struct call call = {.function = name, .given = {a, b, c, d, e}};       \
                                                                                \
-        return has_unit(a) ? make_array(&call, is_read) : name(a, b, c, d, e); \
+        return make;                                                           \
     }
 
-/** An item that a procedure of the program's writes or reads, by statements within this one. */
-#define OWN_PROCEDURE(name)                                                    \
-    word name(FIVE);                                                           \
-    FRONT(name)                                                                \
-    word tmf_##name(FIVE)                                                      \
-    {                                                                          \
-        if (!front_is_on_root()) {                                             \
-            front_fatal("input or output of a derived type by a procedure of " \
-                        "the program's is for threads of node 0");             \
-        }                                                                      \
-        return name(a, b, c, d, e);                                            \
-    }
+/** A statement of its own. */
+#define WHOLE(name) CALL(name, make_whole(&call, unit_of(&call)))
+#define OF_UNIT(name, unit) CALL(name, make_whole(&call, unit))
+#define BY_ADDRESS(name) CALL(name, make_by_address(&call))
 
-#define BOTH_WAYS(name, size) ITEM(name, size, 1) ITEM(name##_write, size, 0)
+/** An item of so many bytes, or an array. */
+#define ITEM(name, size)                                                       \
+    CALL(name, make_item(&call, size, 1))                                      \
+    CALL(name##_write, make_item(&call, size, 0))
+#define ARRAY(name)                                                            \
+    CALL(name, make_array(&call, 1))                                           \
+    CALL(name##_write, make_array(&call, 0))
 
 // Reals of kind 10 have 16 bytes.
 #define OF_KIND(kind) ((unsigned)(kind) == 10 ? 16u : (unsigned)(kind))
 
-WHOLE(_gfortran_st_open, OF_STATEMENT)
-WHOLE(_gfortran_st_inquire, OF_STATEMENT)
-WHOLE(_gfortran_st_close, OF_STATEMENT)
-WHOLE(_gfortran_st_rewind, OF_STATEMENT)
-WHOLE(_gfortran_st_backspace, OF_STATEMENT)
-WHOLE(_gfortran_st_endfile, OF_STATEMENT)
-WHOLE(_gfortran_st_flush, OF_STATEMENT)
-WHOLE(_gfortran_st_wait, OF_STATEMENT)
-WHOLE(_gfortran_st_wait_async, OF_STATEMENT)
-WHOLE(_gfortran_flush_i4, AT_ADDRESS)
-WHOLE(_gfortran_flush_i8, AT_ADDRESS)
-WHOLE(_gfortran_fgetc, AT_ADDRESS)
-WHOLE(_gfortran_fputc, AT_ADDRESS)
-WHOLE(_gfortran_fseek_sub, AT_ADDRESS)
-WHOLE(_gfortran_ftell, AT_ADDRESS)
-WHOLE(_gfortran_fnum_i4, AT_ADDRESS)
-WHOLE(_gfortran_fnum_i8, AT_ADDRESS)
-WHOLE(_gfortran_isatty_l4, AT_ADDRESS)
-WHOLE(_gfortran_isatty_l8, AT_ADDRESS)
-WHOLE(_gfortran_fstat_i4, AT_ADDRESS)
-WHOLE(_gfortran_fstat_i8, AT_ADDRESS)
-WHOLE(_gfortran_fstat_i4_sub, AT_ADDRESS)
-WHOLE(_gfortran_fstat_i8_sub, AT_ADDRESS)
-WHOLE(_gfortran_fgetc_i1_sub, AT_ADDRESS)
-WHOLE(_gfortran_fgetc_i2_sub, AT_ADDRESS)
-WHOLE(_gfortran_fgetc_i4_sub, AT_ADDRESS)
-WHOLE(_gfortran_fgetc_i8_sub, AT_ADDRESS)
-WHOLE(_gfortran_fputc_i1_sub, AT_ADDRESS)
-WHOLE(_gfortran_fputc_i2_sub, AT_ADDRESS)
-WHOLE(_gfortran_fputc_i4_sub, AT_ADDRESS)
-WHOLE(_gfortran_fputc_i8_sub, AT_ADDRESS)
-WHOLE(_gfortran_ftell_i1_sub, AT_ADDRESS)
-WHOLE(_gfortran_ftell_i2_sub, AT_ADDRESS)
-WHOLE(_gfortran_ftell_i4_sub, AT_ADDRESS)
-WHOLE(_gfortran_ftell_i8_sub, AT_ADDRESS)
-WHOLE(_gfortran_fget, 5)
-WHOLE(_gfortran_fput, 6)
-WHOLE(_gfortran_fget_i1_sub, 5)
-WHOLE(_gfortran_fget_i2_sub, 5)
-WHOLE(_gfortran_fget_i4_sub, 5)
-WHOLE(_gfortran_fget_i8_sub, 5)
-WHOLE(_gfortran_fput_i1_sub, 6)
-WHOLE(_gfortran_fput_i2_sub, 6)
-WHOLE(_gfortran_fput_i4_sub, 6)
-WHOLE(_gfortran_fput_i8_sub, 6)
-BEGINS(_gfortran_st_read)
-BEGINS(_gfortran_st_write)
-ENDS(_gfortran_st_read_done)
-ENDS(_gfortran_st_write_done)
-BOTH_WAYS(_gfortran_transfer_integer, (unsigned)c)
-BOTH_WAYS(_gfortran_transfer_logical, (unsigned)c)
-BOTH_WAYS(_gfortran_transfer_real, OF_KIND(c))
-BOTH_WAYS(_gfortran_transfer_real128, OF_KIND(c))
-BOTH_WAYS(_gfortran_transfer_complex, 2 * OF_KIND(c))
-BOTH_WAYS(_gfortran_transfer_complex128, 2 * OF_KIND(c))
-BOTH_WAYS(_gfortran_transfer_character, c)
-BOTH_WAYS(_gfortran_transfer_character_wide, c *(unsigned)d)
-ARRAY(_gfortran_transfer_array, 1)
-ARRAY(_gfortran_transfer_array_write, 0)
-OWN_PROCEDURE(_gfortran_transfer_derived)
-ITEM(_gfortran_st_set_nml_var_dim, 0, 0)
+WHOLE(_gfortran_st_open)
+WHOLE(_gfortran_st_inquire)
+WHOLE(_gfortran_st_close)
+WHOLE(_gfortran_st_rewind)
+WHOLE(_gfortran_st_backspace)
+WHOLE(_gfortran_st_endfile)
+WHOLE(_gfortran_st_flush)
+WHOLE(_gfortran_st_wait)
+WHOLE(_gfortran_st_wait_async)
+BY_ADDRESS(_gfortran_flush_i4)
+BY_ADDRESS(_gfortran_flush_i8)
+BY_ADDRESS(_gfortran_fgetc)
+BY_ADDRESS(_gfortran_fputc)
+BY_ADDRESS(_gfortran_fseek_sub)
+BY_ADDRESS(_gfortran_ftell)
+BY_ADDRESS(_gfortran_fnum_i4)
+BY_ADDRESS(_gfortran_fnum_i8)
+BY_ADDRESS(_gfortran_isatty_l4)
+BY_ADDRESS(_gfortran_isatty_l8)
+BY_ADDRESS(_gfortran_fstat_i4)
+BY_ADDRESS(_gfortran_fstat_i8)
+BY_ADDRESS(_gfortran_fstat_i4_sub)
+BY_ADDRESS(_gfortran_fstat_i8_sub)
+BY_ADDRESS(_gfortran_fgetc_i1_sub)
+BY_ADDRESS(_gfortran_fgetc_i2_sub)
+BY_ADDRESS(_gfortran_fgetc_i4_sub)
+BY_ADDRESS(_gfortran_fgetc_i8_sub)
+BY_ADDRESS(_gfortran_fputc_i1_sub)
+BY_ADDRESS(_gfortran_fputc_i2_sub)
+BY_ADDRESS(_gfortran_fputc_i4_sub)
+BY_ADDRESS(_gfortran_fputc_i8_sub)
+BY_ADDRESS(_gfortran_ftell_i1_sub)
+BY_ADDRESS(_gfortran_ftell_i2_sub)
+BY_ADDRESS(_gfortran_ftell_i4_sub)
+BY_ADDRESS(_gfortran_ftell_i8_sub)
+OF_UNIT(_gfortran_fget, 5)
+OF_UNIT(_gfortran_fput, 6)
+OF_UNIT(_gfortran_fget_i1_sub, 5)
+OF_UNIT(_gfortran_fget_i2_sub, 5)
+OF_UNIT(_gfortran_fget_i4_sub, 5)
+OF_UNIT(_gfortran_fget_i8_sub, 5)
+OF_UNIT(_gfortran_fput_i1_sub, 6)
+OF_UNIT(_gfortran_fput_i2_sub, 6)
+OF_UNIT(_gfortran_fput_i4_sub, 6)
+OF_UNIT(_gfortran_fput_i8_sub, 6)
+CALL(_gfortran_st_read, make_first(&call))
+CALL(_gfortran_st_write, make_first(&call))
+CALL(_gfortran_st_read_done, make_last(&call))
+CALL(_gfortran_st_write_done, make_last(&call))
+ITEM(_gfortran_transfer_integer, (unsigned)c)
+ITEM(_gfortran_transfer_logical, (unsigned)c)
+ITEM(_gfortran_transfer_real, OF_KIND(c))
+ITEM(_gfortran_transfer_real128, OF_KIND(c))
+ITEM(_gfortran_transfer_complex, 2 * OF_KIND(c))
+ITEM(_gfortran_transfer_complex128, 2 * OF_KIND(c))
+ITEM(_gfortran_transfer_character, c)
+ITEM(_gfortran_transfer_character_wide, c *(unsigned)d)
+ARRAY(_gfortran_transfer_array)
+CALL(_gfortran_transfer_derived, make_derived(&call))
+CALL(_gfortran_st_set_nml_var_dim, make_at_root(&call))
 
 add_item_fn _gfortran_st_set_nml_var;
 FRONT(_gfortran_st_set_nml_var)
@@ -403,8 +390,8 @@ void tmf__gfortran_st_set_nml_var(void *statement, void *item, char *name,
         .given = {(word)statement, (word)item, (word)name, (word)kind, length},
         .type = type};
 
-    if (!has_unit((word)statement)) {
-        make(&call);
+    if (!has_unit(&call)) {
+        make_here(&call);
         return;
     }
     if (!front_reaches_root(item)) {
@@ -423,19 +410,8 @@ static long say(const char *what, const char *text, size_t length)
     return 0;
 }
 
-static void stop(const char *what, int status, int is_quiet)
-{
-    char number[16];
-
-    snprintf(number, sizeof number, "%d", status);
-    if (!is_quiet) {
-        FRONT_3(say, what, number, strlen(number));
-    }
-    front_exit(status);
-}
-
-static void stop_with(const char *what, int status, const char *text,
-                      size_t length, int is_quiet)
+static void stop(const char *what, int status, const char *text, size_t length,
+                 int is_quiet)
 {
     if (!is_quiet && text != NULL) {
         FRONT_3(say, what, text, length);
@@ -443,25 +419,33 @@ static void stop_with(const char *what, int status, const char *text,
     front_exit(status);
 }
 
+static void stop_with_number(const char *what, int status, int is_quiet)
+{
+    char number[16];
+    const int length = snprintf(number, sizeof number, "%d", status);
+
+    stop(what, status, number, (size_t)length, is_quiet);
+}
+
 void _gfortran_stop_numeric(int status, bool is_quiet);
 FRONT(_gfortran_stop_numeric)
 void tmf__gfortran_stop_numeric(int status, bool is_quiet)
 {
-    stop("STOP ", status, is_quiet);
+    stop_with_number("STOP ", status, is_quiet);
 }
 
 void _gfortran_error_stop_numeric(int status, bool is_quiet);
 FRONT(_gfortran_error_stop_numeric)
 void tmf__gfortran_error_stop_numeric(int status, bool is_quiet)
 {
-    stop("ERROR STOP ", status, is_quiet);
+    stop_with_number("ERROR STOP ", status, is_quiet);
 }
 
 void _gfortran_stop_string(const char *text, size_t length, bool is_quiet);
 FRONT(_gfortran_stop_string)
 void tmf__gfortran_stop_string(const char *text, size_t length, bool is_quiet)
 {
-    stop_with("STOP ", 0, text, length, is_quiet);
+    stop("STOP ", 0, text, length, is_quiet);
 }
 
 void _gfortran_error_stop_string(const char *text, size_t length,
@@ -470,7 +454,7 @@ FRONT(_gfortran_error_stop_string)
 void tmf__gfortran_error_stop_string(const char *text, size_t length,
                                      bool is_quiet)
 {
-    stop_with("ERROR STOP ", 1, text, length, is_quiet);
+    stop("ERROR STOP ", 1, text, length, is_quiet);
 }
 
 void _gfortran_exit_i4(const int *status);

@@ -86,8 +86,9 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
                (uintptr_t)(d))
 
 /** A mutex of the front end's own, or any that an address names. In the program's context.
- * @return of front_lock(): TM_OK, TM_EDEADLK */
+ * @return of front_lock(): TM_OK, TM_EDEADLK; of front_try_lock() also TM_EBUSY */
 tm_status front_lock(void *mutex);
+tm_status front_try_lock(void *mutex);
 void front_unlock(void *mutex);
 
 /** Call function(arguments) on the root, where files are open. The arguments are shared;

@@ -16,6 +16,11 @@ tm_status front_lock(void *mutex)
     return (tm_status)FRONT_1(tm_mutex_lock, mutex);
 }
 
+tm_status front_try_lock(void *mutex)
+{
+    return (tm_status)FRONT_1(tm_mutex_trylock, mutex);
+}
+
 void front_unlock(void *mutex)
 {
     FRONT_1(tm_mutex_unlock, mutex);

@@ -287,11 +287,6 @@ static unsigned own_task(void)
         name(object);                                                          \
     }
 
-static long try_lock(void *mutex)
-{
-    return tm_mutex_trylock(mutex);
-}
-
 // Others cannot make it the caller's while the caller does not hold it.
 static int is_own(const struct nest_lock *lock)
 {
@@ -316,7 +311,7 @@ static int try_nest(struct nest_lock *lock)
     if (is_own(lock)) {
         return enter_nest(lock, 0);
     }
-    return FRONT_1(try_lock, lock) == TM_OK ? enter_nest(lock, 1) : 0;
+    return front_try_lock(lock) == TM_OK ? enter_nest(lock, 1) : 0;
 }
 
 static void leave_nest(struct nest_lock *lock)
@@ -330,7 +325,7 @@ LOCK_FUNCTION(void, omp_init_lock, (void)object)
 LOCK_FUNCTION(void, omp_destroy_lock, (void)object)
 LOCK_FUNCTION(void, omp_set_lock, front_lock(object))
 LOCK_FUNCTION(void, omp_unset_lock, front_unlock(object))
-LOCK_FUNCTION(int, omp_test_lock, return FRONT_1(try_lock, object) == TM_OK)
+LOCK_FUNCTION(int, omp_test_lock, return front_try_lock(object) == TM_OK)
 LOCK_FUNCTION(void, omp_init_nest_lock,
               memset(object, 0, sizeof(struct nest_lock)))
 LOCK_FUNCTION(void, omp_destroy_nest_lock, (void)object)

@@ -30,11 +30,11 @@ enum {
     TASK_DEPENDS = 1 << 3,
     TASKS_GO_UP = 1 << 8,
     TASKS_HAVE_SIZE = 1 << 9,
-    TASKS_ARE_STRICT = 1 << 14, // of just that size, but for the last
     TASKS_ARE_PUT_OFF = 1 << 10,
     TASKS_HAVE_NO_GROUP = 1 << 11,
     TASKS_HAVE_REDUCTIONS = 1 << 12,
     TASK_HAS_EVENT = 1 << 13,
+    TASKS_ARE_STRICT = 1 << 14, // of just that size, but for the last
 };
 
 static tm_mutex event_mutex;
@@ -588,7 +588,7 @@ struct task_steps {
     unsigned long first;
     unsigned long step;
     unsigned long n;
-    unsigned long each; ///< of a task, but for the last; 0: as many of each
+    unsigned long each; ///< of a task, but for the last; 0: as equal as can be
 };
 
 static unsigned long steps_of(const struct task_steps *steps, unsigned long i,

@@ -12,8 +12,9 @@
 #include "base/log.h"
 #include "os/image.h"
 
+// All else is in the kernel's mappings.
 struct fault_watch {
-    char unused; // a watch has no state: the kernel's mappings are all of it
+    int protection; // of a page that may be written
 };
 
 static int is_available(char *reason, size_t size)
@@ -31,6 +32,7 @@ static tm_status open_watch(struct fault_watch **watch)
         log_error("no memory for the fault source");
         return TM_ENOMEM;
     }
+    (*watch)->protection = image_memory_protection();
     return TM_OK;
 }
 
@@ -63,14 +65,12 @@ static void protect(char *start, size_t size, int protection)
 
 static void allow_read(struct fault_watch *watch, char *start, size_t size)
 {
-    (void)watch;
-    protect(start, size, image_memory_protection() & ~PROT_WRITE);
+    protect(start, size, watch->protection & ~PROT_WRITE);
 }
 
 static void allow_write(struct fault_watch *watch, char *start, size_t size)
 {
-    (void)watch;
-    protect(start, size, image_memory_protection());
+    protect(start, size, watch->protection);
 }
 
 static void deny(struct fault_watch *watch, char *start, size_t size)

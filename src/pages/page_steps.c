@@ -208,6 +208,13 @@ static int is_fresh(const struct engine *engine,
     return result;
 }
 
+// Of a page that has been asked for.
+static uint16_t awaited_facts(const struct page *page)
+{
+    return (uint16_t)(fact(page->want_write, STEP_WRITE) |
+                      fact(page->waiters != NULL, STEP_WAITED));
+}
+
 static struct step_cause of_page(const struct engine *engine,
                                  const struct message_page *answer)
 {
@@ -219,8 +226,7 @@ static struct step_cause of_page(const struct engine *engine,
         .version = answer->version,
         .epoch = answer->epoch,
         .facts =
-            (uint16_t)(fact(page->want_write, STEP_WRITE) |
-                       fact(page->waiters != NULL, STEP_WAITED) |
+            (uint16_t)(awaited_facts(page) |
                        fact(answer->flags & PAGE_WITH_OWNERSHIP,
                             STEP_OWNERSHIP) |
                        fact(answer->flags & PAGE_WITH_CONTENTS, STEP_CONTENTS) |
@@ -238,8 +244,7 @@ static struct step_cause of_copy(const struct engine *engine,
         .page = copy->page,
         .event = STEP_COPY,
         .epoch = copy->epoch,
-        .facts = (uint16_t)(fact(page->want_write, STEP_WRITE) |
-                            fact(page->waiters != NULL, STEP_WAITED)),
+        .facts = awaited_facts(page),
     };
 }
 
@@ -251,8 +256,7 @@ static struct step_cause of_diffs(const struct engine *engine,
     return (struct step_cause){
         .page = diffs->page,
         .event = STEP_DIFFS_COME,
-        .facts = (uint16_t)(fact(page->want_write, STEP_WRITE) |
-                            fact(page->waiters != NULL, STEP_WAITED) |
+        .facts = (uint16_t)(awaited_facts(page) |
                             fact(diffs->what == DIFFS_MORE, STEP_MORE) |
                             fact(diffs->what == DIFFS_DROPPED, STEP_GONE)),
     };
