@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* What OpenMP's files share: regions (openmp.c), worksharing (openmp_loops.c), tasks
+/* What OpenMP's files share: regions (openmp.c), teams (openmp_teams.c), worksharing (openmp_loops.c), tasks
  * (openmp_tasks.c, openmp_queues.c, openmp_depend.c), their reductions
  * (openmp_reductions.c), cancellation (openmp_cancel.c), devices (openmp_device.c) and
  * library calls (openmp_calls.c, openmp_environment.c). All in the program's context. */
@@ -18,6 +18,17 @@ enum schedule { STATIC = 1, DYNAMIC = 2, GUIDED = 3, AUTO = 4 };
 
 /** Memory that a construct has for all its threads. */
 enum { FOR_REDUCTIONS, FOR_PROGRAM, FOR_POSTS, N_BLOCKS };
+
+/** Internal control variables of a task: what calls of the library ask and set. */
+struct icvs {
+    unsigned n_threads; ///< of a region that names no number
+    unsigned
+        max_active_levels; ///< regions with several threads within each other
+    unsigned thread_limit; ///< threads of all regions; 0: none is named
+    enum schedule kind;    ///< schedule(runtime)
+    unsigned long chunk;   ///< 0: none is named
+    bool is_dynamic; ///< regions have as many threads as they want all the same
+};
 
 /** A loop, sections or a single that threads share out. */
 struct share {
@@ -39,10 +50,49 @@ struct share {
     void *block[N_BLOCKS];
 };
 
+/** The constructs that a team is in: openmp_loops.c. */
+enum { RING = 64 };
+struct ring {
+    struct share share[RING];
+    tm_mutex mutex[RING];
+    tm_cond cond[RING];
+};
+
 /** What has been cancelled of a team, or of a region with one thread. */
 struct cancelled {
     int is_region;
     long construct; ///< barriers before the end of the one; 0: none
+};
+
+/** A team's barrier if it can be cancelled: openmp_cancel.c. */
+struct gate {
+    struct cancelled cancelled;
+    unsigned n_waiting;
+    long n_opened;
+    tm_cond cond;
+};
+
+/** Several threads that run a region together; in shared memory. Who begins the region sets
+ * it up. */
+struct team {
+    unsigned n;
+    unsigned level;              ///< regions that its threads are in
+    unsigned active_level;       ///< those of them that have several threads
+    const struct member *leader; ///< who has begun it, as it was before
+    region *function;
+    void *data;
+    bool has_loop; ///< it begins with this one
+    struct share loop;
+    uintptr_t *reductions; ///< of its tasks, or NULL
+    void *room;            ///< theirs
+    struct gate gate;
+    struct task_pool
+        *pool;          ///< openmp_queues.c; NULL: no region of it had tasks
+    tm_barrier barrier; ///< within the region
+    tm_barrier end;     ///< of the region; of all teams but the usual one
+    struct worker *workers; ///< likewise: all but the leader
+    struct team *next;      ///< of those that are not used
+    struct ring ring;
 };
 
 /** A task, or what a thread runs of a region itself, or a group of tasks: a task's children
@@ -59,6 +109,7 @@ struct task {
     region *function;
     void *data;
     uintptr_t *reductions; ///< the innermost, where it was made
+    struct icvs icvs;      ///< those of who has made it
 
     // Of who runs it.
     bool has_children; ///< or has had some since it last waited for them
@@ -86,11 +137,11 @@ struct task {
 
 /** What a thread knows of itself and its team; shared. */
 struct member {
-    unsigned number;
-    unsigned n; ///< of the team
-    unsigned
-        n_region; ///< threads of the team's region that it is in; 0: in none
-    int level;    ///< regions that it is in
+    struct team *team; ///< the innermost that it is of; NULL: of none
+    unsigned number;   ///< in that team
+    unsigned n;        ///< threads of the innermost region
+    unsigned level;    ///< regions that it is in
+    struct icvs icvs;  ///< of the task that it runs
     long n_shares;
     long n_done;   ///< of them, those that all have left: before a barrier
     long n_chunks; ///< that it has taken of its share
@@ -104,7 +155,6 @@ struct member {
     struct task base;  ///< what it runs itself, if it has no team
     unsigned n_teams;  ///< of a league; 0: there is none
     unsigned team_number;
-    unsigned thread_limit; ///< of it; 0: none is named
 };
 
 #define NOTHING(name)                                                          \
@@ -116,7 +166,7 @@ struct member {
 /** Of the calling thread. */
 struct member *openmp_self(void);
 
-/** Which of its team's threads a member is: a region within a region has one. */
+/** Which of the threads of its innermost region a member is. */
 static inline unsigned openmp_index(const struct member *member)
 {
     return member->n > 1 ? member->number : 0;
@@ -130,28 +180,43 @@ static inline unsigned openmp_index(const struct member *member)
 unsigned openmp_run(region *function, void *data, unsigned n,
                     const struct share *first, uintptr_t *reductions);
 
+/** Run one thread's part of the team's region. */
+void openmp_run_part(struct team *team, unsigned number);
+
 /** Wait for all of the team. @return has the region been cancelled? */
 bool openmp_meet(void);
 
 /** The same; what the caller has lent for copyprivate is its own again. */
 bool openmp_barrier(void);
 
+// ---- openmp_teams.c
+
+/** A team for a region that `leader` begins, whose it is until it is given back.
+ * @param n  threads that are wanted; 0: as many as is usual
+ * @return NULL: the region has one thread */
+struct team *openmp_take_team(const struct member *leader, unsigned n);
+void openmp_give_team_back(struct team *team);
+
+/** Let its threads run their parts, and the caller the first one; until all have. */
+void openmp_run_all(struct team *team);
+
 // ---- openmp_loops.c
 
-/** A region begins: no construct is set up; it begins with this loop; it has ended. */
-void openmp_clear_shares(void);
+/** A region has ended, of a team or of one thread; it begins with this loop. */
+void openmp_clear_shares(struct team *team);
 void openmp_enter_first(const struct share *settings);
 void openmp_leave_shares(struct member *member);
 
 // ---- openmp_environment.c
 
-/** Threads of a region that names no number; setting that. */
-unsigned openmp_wanted(void);
-void openmp_want(unsigned n);
+/** Those of a thread that is in no region. */
+struct icvs openmp_initial(void);
 
-/** schedule(runtime). @param chunk  0: none is named */
-void openmp_set_schedule(enum schedule kind, unsigned long chunk);
-enum schedule openmp_schedule(unsigned long *chunk);
+/** Those of the tasks of a region. @param outer  of who begins it, in so many regions */
+struct icvs openmp_inner(const struct icvs *outer, unsigned level);
+
+/** Most regions with several threads within each other. */
+enum { ACTIVE_LEVELS_MAX = 255 };
 
 /** OMP_STACKSIZE, in bytes; 0: none is named. */
 size_t openmp_stack_size(void);
@@ -163,8 +228,8 @@ int openmp_can_cancel(void);
 
 /* What a program without tasks has not, and does not pay for: NULL then. */
 
-/** A region of n threads begins; by its first one, alone. */
-void openmp_begin_tasks(unsigned n) __attribute__((weak));
+/** A region begins; by who begins it, alone. */
+void openmp_begin_tasks(struct team *team) __attribute__((weak));
 
 /** A barrier, or the end of a region: run tasks until all of the team have ended. */
 void openmp_finish_tasks(void) __attribute__((weak));
@@ -173,7 +238,7 @@ void openmp_finish_tasks(void) __attribute__((weak));
 void openmp_wait_for_depend(void **depend) __attribute__((weak));
 
 /** The region is cancelled: who sleeps looks again. */
-void openmp_wake_all(void) __attribute__((weak));
+void openmp_wake_all(const struct team *team) __attribute__((weak));
 
 // ---- openmp_reductions.c
 
@@ -197,17 +262,17 @@ void GOMP_taskgroup_reduction_register(uintptr_t *data);
 unsigned openmp_teams(unsigned usual);
 void openmp_want_teams(unsigned n);
 
-/** Threads that a region of a team may have; 0: any number. */
+/** Threads that regions of a league's team may have; 0: any number. */
 unsigned openmp_teams_limit(void);
 void openmp_limit_teams(unsigned n);
 
 // ---- openmp_cancel.c
 
 /** A region of the team begins. */
-void openmp_clear_cancelled(void);
+void openmp_clear_cancelled(struct team *team);
 
 /** A barrier that ends when the region is cancelled. @return has it been? */
-bool openmp_meet_or_leave(const struct member *member);
+bool openmp_meet_or_leave(struct member *member);
 
 /** Is the caller not to begin another task? */
 bool openmp_is_task_cancelled(void);

@@ -43,16 +43,6 @@ extern __typeof__(pthread_self) tmf_pthread_self;
         return name((int)*asked);                                              \
     }
 
-static TM_SHARED int
-    is_dynamic; // regions have as many threads as they want all the same
-
-static int own_number(void)
-{
-    const struct member *member = openmp_self();
-
-    return member->n > 1 ? (int)member->number : 0;
-}
-
 static double read_clock(void)
 {
     struct timespec now;
@@ -61,30 +51,82 @@ static double read_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// A region within a team's has one thread; so have those around it.
-static int is_team(const struct member *member, int level)
+// ---- regions around the caller's
+
+/** Which of how many threads. */
+struct rank {
+    unsigned number;
+    unsigned n;
+};
+
+// The caller's, or of who has begun the region that it is in, at a level. Between those of
+// teams are regions of one thread.
+static struct rank rank_at(unsigned level)
 {
-    return member->n_region > 0 && level == 1;
+    const struct member *member = openmp_self();
+
+    while (member->team != NULL && level < member->team->level) {
+        member = member->team->leader;
+    }
+    if (level == member->level) {
+        return (struct rank){openmp_index(member), member->n};
+    }
+    if (member->team != NULL && level == member->team->level) {
+        return (struct rank){member->number, member->team->n};
+    }
+    return (struct rank){0, 1};
+}
+
+static int is_level(int level)
+{
+    return level >= 0 && (unsigned)level <= openmp_self()->level;
 }
 
 static int team_size(int level)
 {
-    const struct member *member = openmp_self();
-
-    if (level < 0 || level > member->level) {
-        return -1;
-    }
-    return is_team(member, level) ? (int)member->n_region : 1;
+    return is_level(level) ? (int)rank_at((unsigned)level).n : -1;
 }
 
 static int ancestor(int level)
 {
-    const struct member *member = openmp_self();
+    return is_level(level) ? (int)rank_at((unsigned)level).number : -1;
+}
 
-    if (level < 0 || level > member->level) {
-        return -1;
+static unsigned active_level(void)
+{
+    const struct team *team = openmp_self()->team;
+
+    return team == NULL ? 0 : team->active_level;
+}
+
+// ---- of the task that the caller runs
+
+static struct icvs *icvs(void)
+{
+    return &openmp_self()->icvs;
+}
+
+static int is_nested(void)
+{
+    return icvs()->max_active_levels > 1 &&
+           icvs()->max_active_levels > active_level();
+}
+
+static void set_active_levels(int n)
+{
+    if (n >= 0) {
+        icvs()->max_active_levels =
+            n < ACTIVE_LEVELS_MAX ? (unsigned)n : ACTIVE_LEVELS_MAX;
     }
-    return is_team(member, level) ? (int)member->number : 0;
+}
+
+static void set_nested(int is_so)
+{
+    if (is_so) {
+        set_active_levels(ACTIVE_LEVELS_MAX);
+    } else if (icvs()->max_active_levels > 1) {
+        set_active_levels(1);
+    }
 }
 
 static int is_in_final(void)
@@ -96,7 +138,7 @@ static int is_in_final(void)
 
 static int thread_limit(void)
 {
-    const unsigned limit = openmp_self()->thread_limit;
+    const unsigned limit = icvs()->thread_limit;
 
     return limit > 0 ? (int)limit : INT_MAX;
 }
@@ -108,18 +150,18 @@ static int number_of_teams(void)
     return n > 0 ? (int)n : 1;
 }
 
-ANSWER(int, omp_get_thread_num, own_number())
+ANSWER(int, omp_get_thread_num, (int)openmp_index(openmp_self()))
 ANSWER(int, omp_get_num_threads, (int)openmp_self()->n)
-ANSWER(int, omp_get_max_threads, (int)openmp_wanted())
-ANSWER(int, omp_in_parallel, openmp_self()->n_region > 0)
+ANSWER(int, omp_get_max_threads, (int)icvs()->n_threads)
+ANSWER(int, omp_in_parallel, openmp_self()->team != NULL)
 ANSWER(int, omp_get_num_procs, (int)tmf_sysconf(_SC_NPROCESSORS_ONLN))
-ANSWER(int, omp_get_level, openmp_self()->level)
-ANSWER(int, omp_get_active_level, openmp_self()->n_region > 0)
+ANSWER(int, omp_get_level, (int)openmp_self()->level)
+ANSWER(int, omp_get_active_level, (int)active_level())
 ANSWER(int, omp_get_thread_limit, thread_limit())
-ANSWER(int, omp_get_nested, 0)
-ANSWER(int, omp_get_dynamic, is_dynamic)
-ANSWER(int, omp_get_max_active_levels, 1)
-ANSWER(int, omp_get_supported_active_levels, 1)
+ANSWER(int, omp_get_nested, is_nested())
+ANSWER(int, omp_get_dynamic, icvs()->is_dynamic)
+ANSWER(int, omp_get_max_active_levels, (int)icvs()->max_active_levels)
+ANSWER(int, omp_get_supported_active_levels, ACTIVE_LEVELS_MAX)
 ANSWER(int, omp_get_cancellation, openmp_can_cancel())
 ANSWER(int, omp_get_proc_bind, 0)
 ANSWER(int, omp_get_num_places, 0)
@@ -193,10 +235,11 @@ void omp_get_partition_place_nums_8_(int *numbers)
         name((int)*value);                                                     \
     }
 
-SETTING(omp_set_num_threads, openmp_want(value > 0 ? (unsigned)value : 0))
-SETTING(omp_set_nested, (void)value)
-SETTING(omp_set_dynamic, is_dynamic = value != 0)
-SETTING(omp_set_max_active_levels, (void)value)
+SETTING(omp_set_num_threads,
+        icvs()->n_threads = value > 0 ? (unsigned)value : 1)
+SETTING(omp_set_nested, set_nested(value))
+SETTING(omp_set_dynamic, icvs()->is_dynamic = value != 0)
+SETTING(omp_set_max_active_levels, set_active_levels(value))
 SETTING(omp_set_default_device, (void)value)
 SETTING(omp_set_num_teams, openmp_want_teams(value > 0 ? (unsigned)value : 0))
 SETTING(omp_set_teams_thread_limit,
@@ -205,8 +248,10 @@ SETTING(omp_set_teams_thread_limit,
 void omp_set_schedule(int kind, int chunk);
 void omp_set_schedule(int kind, int chunk)
 {
-    openmp_set_schedule((enum schedule)(kind & 7),
-                        chunk > 0 ? (unsigned long)chunk : 0);
+    enum schedule wanted = (enum schedule)(kind & 7);
+
+    icvs()->kind = wanted == AUTO ? STATIC : wanted;
+    icvs()->chunk = chunk > 0 ? (unsigned long)chunk : 0;
 }
 
 void omp_set_schedule_(const int *kind, const int *chunk);
@@ -224,10 +269,8 @@ void omp_set_schedule_8_(const int *kind, const int64_t *chunk)
 void omp_get_schedule(int *kind, int *chunk);
 void omp_get_schedule(int *kind, int *chunk)
 {
-    unsigned long own;
-
-    *kind = (int)openmp_schedule(&own);
-    *chunk = (int)own;
+    *kind = (int)icvs()->kind;
+    *chunk = (int)icvs()->chunk;
 }
 
 void omp_get_schedule_(int *kind, int *chunk)
@@ -236,10 +279,8 @@ void omp_get_schedule_(int *kind, int *chunk)
 void omp_get_schedule_8_(int *kind, int64_t *chunk);
 void omp_get_schedule_8_(int *kind, int64_t *chunk)
 {
-    unsigned long own;
-
-    *kind = (int)openmp_schedule(&own);
-    *chunk = (int64_t)own;
+    *kind = (int)icvs()->kind;
+    *chunk = (int64_t)icvs()->chunk;
 }
 
 // ---- locks: mutexes by their address. Those that nest keep their depth and their holder
@@ -261,8 +302,8 @@ static unsigned own_task(void)
         task = task->parent;
     }
     depth = task == NULL ? 0 : task->depth;
-    return (unsigned)tmf_pthread_self() << 12 |
-           ((unsigned)member->level & 63) << 6 | (depth & 63);
+    return (unsigned)tmf_pthread_self() << 12 | (member->level & 63) << 6 |
+           (depth & 63);
 }
 
 #define LOCK_FUNCTION(type, name, action)                                      \

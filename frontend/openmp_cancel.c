@@ -14,23 +14,17 @@
 /** What is cancelled, as the compiler says it. */
 enum { REGION = 1, LOOP = 2, SECTIONS = 4, GROUP = 8 };
 
-static TM_SHARED struct {
-    struct cancelled cancelled;
-    unsigned n_waiting; // at the gate
-    long n_opened;
-} team;
+static tm_mutex mutex; // of all gates, and of groups
 
-static tm_mutex mutex;
-static tm_cond gate;
-
-void openmp_clear_cancelled(void)
+void openmp_clear_cancelled(struct team *team)
 {
-    memset(&team, 0, sizeof team);
+    team->gate.cancelled = (struct cancelled){0};
+    team->gate.n_waiting = 0;
 }
 
 static struct cancelled *of_team(struct member *member)
 {
-    return member->n > 1 ? &team.cancelled : &member->alone;
+    return member->n > 1 ? &member->team->gate.cancelled : &member->alone;
 }
 
 static struct task *innermost_group(struct task *task)
@@ -74,15 +68,22 @@ static bool is_cancelled(struct member *member, int what)
     }
 }
 
+static void cancel_region(struct member *member)
+{
+    of_team(member)->is_region = 1;
+    if (member->n > 1) {
+        FRONT_1(tm_cond_broadcast, &member->team->gate.cond);
+        if (openmp_wake_all != NULL) {
+            openmp_wake_all(member->team);
+        }
+    }
+}
+
 static void cancel_it(struct member *member, int what)
 {
     switch (what) {
     case REGION:
-        of_team(member)->is_region = 1;
-        FRONT_1(tm_cond_broadcast, &gate);
-        if (openmp_wake_all != NULL) {
-            openmp_wake_all();
-        }
+        cancel_region(member);
         break;
     case GROUP:
         cancel_group(member->task);
@@ -129,25 +130,27 @@ bool openmp_is_task_cancelled(void)
 
 // ---- barriers
 
-bool openmp_meet_or_leave(const struct member *member)
+bool openmp_meet_or_leave(struct member *member)
 {
+    struct gate *gate;
     long before;
     bool has_opened;
 
     if (member->n == 1) {
         return member->alone.is_region;
     }
+    gate = &member->team->gate;
     front_lock(&mutex);
-    before = team.n_opened;
-    if (++team.n_waiting == member->n && !team.cancelled.is_region) {
-        team.n_waiting = 0;
-        team.n_opened++;
-        FRONT_1(tm_cond_broadcast, &gate);
+    before = gate->n_opened;
+    if (++gate->n_waiting == member->n && !gate->cancelled.is_region) {
+        gate->n_waiting = 0;
+        gate->n_opened++;
+        FRONT_1(tm_cond_broadcast, &gate->cond);
     }
-    while (team.n_opened == before && !team.cancelled.is_region) {
-        FRONT_2(tm_cond_wait, &gate, &mutex);
+    while (gate->n_opened == before && !gate->cancelled.is_region) {
+        FRONT_2(tm_cond_wait, &gate->cond, &mutex);
     }
-    has_opened = team.n_opened != before;
+    has_opened = gate->n_opened != before;
     front_unlock(&mutex);
     return !has_opened;
 }

@@ -72,7 +72,7 @@ static void run_on_host(region *function, void **addresses)
     struct member *member = openmp_self();
     const struct member before = *member;
 
-    *member = (struct member){.number = before.number, .n = 1};
+    *member = (struct member){.n = 1, .icvs = openmp_initial()};
     function(addresses);
     openmp_leave_shares(member);
     *member = before;
@@ -166,7 +166,7 @@ static void begin_league(struct member *member, unsigned n, unsigned limit)
 {
     member->n_teams = n;
     member->team_number = 0;
-    member->thread_limit = limit;
+    member->icvs.thread_limit = limit > 0 ? limit : member->icvs.thread_limit;
 }
 
 // @return is there another team to be run?
@@ -197,8 +197,7 @@ void GOMP_teams_reg(region *function, void *data, unsigned n, unsigned limit,
     for (; member->team_number < n; member->team_number++) {
         function(data);
     }
-    begin_league(member, before.n_teams, before.thread_limit);
-    member->team_number = before.team_number;
+    *member = before;
 }
 
 // ---- memory of a device

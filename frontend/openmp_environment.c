@@ -12,17 +12,17 @@
 #include <strings.h>
 #include <unistd.h>
 
-struct settings {
-    unsigned n_threads; // OMP_NUM_THREADS; 0: nothing was said
-    enum schedule kind; // OMP_SCHEDULE
-    unsigned long chunk;
-    size_t stack_size; // OMP_STACKSIZE; 0: the default
-    int can_cancel;    // OMP_CANCELLATION
-    int are_read;
-};
+enum { LEVELS_MAX = 16 };
 
-static TM_SHARED struct settings initial;
-static TM_SHARED struct settings current;
+static TM_SHARED struct {
+    struct icvs icvs;
+    unsigned
+        n_threads[LEVELS_MAX]; // OMP_NUM_THREADS: of regions within each other
+    unsigned n_levels;         // 0: nothing was said
+    size_t stack_size;         // OMP_STACKSIZE; 0: the default
+    int can_cancel;            // OMP_CANCELLATION
+    int are_read;
+} initial;
 static tm_mutex settings_mutex;
 
 extern __typeof__(sysconf) tmf_sysconf;
@@ -35,11 +35,11 @@ static void read_schedule(void)
 
     kind = strncmp(kind, "nonmonotonic:", 13) == 0 ? kind + 13 : kind;
     kind = strncmp(kind, "monotonic:", 10) == 0 ? kind + 10 : kind;
-    initial.kind = strncasecmp(kind, "static", 6) == 0   ? STATIC
-                   : strncasecmp(kind, "guided", 6) == 0 ? GUIDED
-                   : strncasecmp(kind, "auto", 4) == 0   ? STATIC
-                                                         : DYNAMIC;
-    initial.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
+    initial.icvs.kind = strncasecmp(kind, "static", 6) == 0   ? STATIC
+                        : strncasecmp(kind, "guided", 6) == 0 ? GUIDED
+                        : strncasecmp(kind, "auto", 4) == 0   ? STATIC
+                                                              : DYNAMIC;
+    initial.icvs.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
 }
 
 // In KiB, if nothing else is said.
@@ -70,75 +70,95 @@ static int is_true(const char *name)
            (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
 }
 
-static void read_number(void)
+static unsigned read_number(const char *name)
+{
+    const char *text = getenv(name);
+    const long n = text == NULL ? 0 : strtol(text, NULL, 10);
+
+    return n > 0 && n <= INT_MAX ? (unsigned)n : 0;
+}
+
+static void read_threads(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");
 
-    if (text != NULL && atoi(text) > 0) {
-        initial.n_threads = (unsigned)atoi(text);
+    while (text != NULL && initial.n_levels < LEVELS_MAX && atoi(text) > 0) {
+        initial.n_threads[initial.n_levels++] = (unsigned)atoi(text);
+        text = strchr(text, ',');
+        text = text == NULL ? NULL : text + 1;
     }
+}
+
+// A list of numbers of threads is meant for regions within each other.
+static unsigned read_active_levels(void)
+{
+    const unsigned n = read_number("OMP_MAX_ACTIVE_LEVELS");
+
+    if (n > 0) {
+        return n < ACTIVE_LEVELS_MAX ? n : ACTIVE_LEVELS_MAX;
+    }
+    if (getenv("OMP_NESTED") != NULL) {
+        return is_true("OMP_NESTED") ? ACTIVE_LEVELS_MAX : 1;
+    }
+    return initial.n_levels > 1 ? ACTIVE_LEVELS_MAX : 1;
 }
 
 static long read_settings(void)
 {
     (void)!tm_mutex_lock(&settings_mutex);
-    if (!current.are_read) {
-        read_number();
+    if (!initial.are_read) {
+        read_threads();
         read_schedule();
         read_stack_size();
+        initial.icvs.max_active_levels = read_active_levels();
+        initial.icvs.thread_limit = read_number("OMP_THREAD_LIMIT");
+        initial.icvs.is_dynamic = is_true("OMP_DYNAMIC");
         initial.can_cancel = is_true("OMP_CANCELLATION");
         initial.are_read = 1;
-        current = initial;
     }
     (void)!tm_mutex_unlock(&settings_mutex);
     return 0;
 }
 
-int openmp_can_cancel(void)
+static void await_settings(void)
 {
-    if (!current.are_read) {
+    if (!initial.are_read) {
         FRONT_1(read_settings, 0);
     }
-    return current.can_cancel;
 }
 
-static unsigned usual_number(const struct settings *settings)
+int openmp_can_cancel(void)
 {
-    FRONT_1(read_settings, 0);
-    return settings->n_threads > 0
-               ? settings->n_threads
-               : (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
+    await_settings();
+    return initial.can_cancel;
 }
 
-unsigned openmp_wanted(void)
+struct icvs openmp_initial(void)
 {
-    return usual_number(&current);
+    struct icvs icvs;
+
+    await_settings();
+    icvs = initial.icvs;
+    icvs.n_threads = initial.n_levels > 0
+                         ? initial.n_threads[0]
+                         : (unsigned)tmf_sysconf(_SC_NPROCESSORS_ONLN);
+    return icvs;
 }
 
-void openmp_want(unsigned n)
+struct icvs openmp_inner(const struct icvs *outer, unsigned level)
 {
-    FRONT_1(read_settings, 0);
-    current.n_threads = n > 0 ? n : current.n_threads;
-}
+    struct icvs icvs = *outer;
 
-void openmp_set_schedule(enum schedule kind, unsigned long chunk)
-{
-    FRONT_1(read_settings, 0);
-    current.kind = kind == AUTO ? STATIC : kind;
-    current.chunk = chunk;
-}
-
-enum schedule openmp_schedule(unsigned long *chunk)
-{
-    FRONT_1(read_settings, 0);
-    *chunk = current.chunk;
-    return current.kind;
+    if (level + 1 < initial.n_levels) {
+        icvs.n_threads = initial.n_threads[level + 1];
+    }
+    return icvs;
 }
 
 size_t openmp_stack_size(void)
 {
-    FRONT_1(read_settings, 0);
-    return current.stack_size;
+    await_settings();
+    return initial.stack_size;
 }
 
 // ---- showing them, as GCC's library does
@@ -158,34 +178,47 @@ static const char *truth(int is_so)
     return is_so ? "TRUE" : "FALSE";
 }
 
-static void show_schedule(unsigned long chunk)
+static void show_schedule(const struct icvs *icvs)
 {
     static const char *const names[] = {
         [STATIC] = "STATIC", [DYNAMIC] = "DYNAMIC", [GUIDED] = "GUIDED"};
 
-    if (chunk > 1) {
-        fprintf(stderr, "  OMP_SCHEDULE = '%s,%lu'\n", names[initial.kind],
-                chunk);
+    if (icvs->chunk > 1) {
+        fprintf(stderr, "  OMP_SCHEDULE = '%s,%lu'\n", names[icvs->kind],
+                icvs->chunk);
     } else {
-        show_word("OMP_SCHEDULE", names[initial.kind]);
+        show_word("OMP_SCHEDULE", names[icvs->kind]);
     }
 }
 
-// What has no effect is shown as it is, not as it was asked for.
-static long show_settings(unsigned n_threads, unsigned n_teams, unsigned limit)
+static void show_threads(const struct icvs *icvs)
 {
+    fprintf(stderr, "  OMP_NUM_THREADS = '%u", icvs->n_threads);
+    for (unsigned i = 1; i < initial.n_levels; i++) {
+        fprintf(stderr, ",%u", initial.n_threads[i]);
+    }
+    fprintf(stderr, "'\n");
+}
+
+// What has no effect is shown as it is, not as it was asked for.
+static long show_settings(const struct icvs *icvs, unsigned n_teams,
+                          unsigned limit)
+{
+    const unsigned levels = icvs->max_active_levels;
+
     fprintf(stderr, "\nOPENMP DISPLAY ENVIRONMENT BEGIN\n");
     show_word("_OPENMP", "201511");
-    show_word("OMP_DYNAMIC", truth(0));
-    show_word("OMP_NESTED", truth(0));
-    show_number("OMP_NUM_THREADS", n_threads);
-    show_schedule(initial.chunk);
+    show_word("OMP_DYNAMIC", truth(icvs->is_dynamic));
+    show_word("OMP_NESTED", truth(levels > 1));
+    show_threads(icvs);
+    show_schedule(icvs);
     show_word("OMP_PROC_BIND", truth(0));
     show_word("OMP_PLACES", "");
     show_number("OMP_STACKSIZE", initial.stack_size);
     show_word("OMP_WAIT_POLICY", "PASSIVE");
-    show_number("OMP_THREAD_LIMIT", UINT_MAX);
-    show_number("OMP_MAX_ACTIVE_LEVELS", 1);
+    show_number("OMP_THREAD_LIMIT",
+                icvs->thread_limit > 0 ? icvs->thread_limit : UINT_MAX);
+    show_number("OMP_MAX_ACTIVE_LEVELS", levels);
     show_number("OMP_NUM_TEAMS", n_teams);
     show_number("OMP_TEAMS_THREAD_LIMIT", limit);
     show_word("OMP_CANCELLATION", truth(initial.can_cancel));
@@ -202,9 +235,10 @@ static long show_settings(unsigned n_threads, unsigned n_teams, unsigned limit)
 void omp_display_env(int is_verbose);
 void omp_display_env(int is_verbose)
 {
+    const struct icvs icvs = openmp_initial();
+
     (void)is_verbose; // more are GCC's own
-    FRONT_3(show_settings, usual_number(&initial), openmp_teams(0),
-            openmp_teams_limit());
+    FRONT_3(show_settings, &icvs, openmp_teams(0), openmp_teams_limit());
 }
 
 void omp_display_env_(const int *is_verbose);

@@ -16,22 +16,56 @@
 #include <string.h>
 #include <sys/types.h>
 
-enum { RING = 64, BLOCK_ALIGNMENT = 64 };
-
-static TM_SHARED struct share ring[RING];
-static tm_mutex ring_mutex[RING];
-static tm_cond ring_cond[RING];
+enum { BLOCK_ALIGNMENT = 64 };
 
 static struct member *self(void)
 {
     return openmp_self();
 }
 
+// A region of one thread has one share, which is none of a ring's.
 static int has_own_share(const struct member *member)
 {
-    return member->share != NULL &&
-           (member->share < ring || member->share >= ring + RING);
+    return member->n == 1 && member->share != NULL;
 }
+
+// ---- a team's share: its mutex, and what its threads wait for
+
+static long place_of(const struct member *member)
+{
+    return member->share - member->team->ring.share;
+}
+
+static void lock_share(const struct member *member)
+{
+    if (member->n > 1) {
+        front_lock(&member->team->ring.mutex[place_of(member)]);
+    }
+}
+
+static void unlock_share(const struct member *member)
+{
+    if (member->n > 1) {
+        front_unlock(&member->team->ring.mutex[place_of(member)]);
+    }
+}
+
+// REQUIRES(lock_share)
+static void wait_at_share(const struct member *member)
+{
+    struct ring *ring = &member->team->ring;
+
+    FRONT_2(tm_cond_wait, &ring->cond[place_of(member)],
+            &ring->mutex[place_of(member)]);
+}
+
+// REQUIRES(lock_share)
+static void wake_at_share(const struct member *member)
+{
+    FRONT_1(tm_cond_broadcast, &member->team->ring.cond[place_of(member)]);
+}
+
+// ---- constructs
 
 // May the share be set up for another construct? Under its mutex.
 static int is_left(const struct share *share, const struct member *member)
@@ -45,7 +79,7 @@ static void leave_construct(struct member *member)
     struct share *share = member->share;
 
     if (++share->n_left == member->n && share->n_waiting > 0) {
-        FRONT_1(tm_cond_broadcast, &ring_cond[share - ring]);
+        wake_at_share(member);
     }
 }
 
@@ -100,24 +134,16 @@ static struct share *enter_share(struct member *member,
         set_up_share(own_share(member), settings, number);
         return member->share;
     }
-    share = &ring[number % RING];
-    front_lock(&ring_mutex[number % RING]);
+    share = member->share = &member->team->ring.share[number % RING];
+    lock_share(member);
     while (share->number != number && !is_left(share, member)) {
         share->n_waiting++;
-        FRONT_2(tm_cond_wait, &ring_cond[number % RING],
-                &ring_mutex[number % RING]);
+        wait_at_share(member);
     }
     if (share->number != number) {
         set_up_share(share, settings, number);
     }
-    return member->share = share;
-}
-
-static void unlock_share(struct member *member)
-{
-    if (member->n > 1) {
-        front_unlock(&ring_mutex[member->share - ring]);
-    }
+    return share;
 }
 
 static unsigned long steps_left(const struct share *share)
@@ -249,9 +275,7 @@ static bool next_chunk(unsigned long *first, unsigned long *end)
     struct member *member = self();
     bool has_one;
 
-    if (member->n > 1) {
-        front_lock(&ring_mutex[member->share - ring]);
-    }
+    lock_share(member);
     has_one = take_chunk_or_leave(member, first, end);
     unlock_share(member);
     return has_one;
@@ -272,10 +296,9 @@ static struct share loop_of(unsigned long start, unsigned long end,
 static struct share loop_at_run_time(unsigned long start, unsigned long end,
                                      unsigned long step)
 {
-    unsigned long chunk;
-    const enum schedule kind = openmp_schedule(&chunk);
+    const struct icvs *icvs = &self()->icvs;
 
-    return loop_of(start, end, step, kind, chunk);
+    return loop_of(start, end, step, icvs->kind, icvs->chunk);
 }
 
 static struct share unsigned_loop(struct share loop, bool is_up)
@@ -289,11 +312,8 @@ static struct share unsigned_loop(struct share loop, bool is_up)
 
 static void wait_for_turn(const struct member *member)
 {
-    struct share *share = member->share;
-
-    while (share->turn != member->ticket) {
-        FRONT_2(tm_cond_wait, &ring_cond[share - ring],
-                &ring_mutex[share - ring]);
+    while (member->share->turn != member->ticket) {
+        wait_at_share(member);
     }
 }
 
@@ -305,10 +325,10 @@ static bool next_ordered(unsigned long *first, unsigned long *end)
     if (member->n == 1) {
         return take_chunk_or_leave(member, first, end);
     }
-    front_lock(&ring_mutex[member->share - ring]);
+    lock_share(member);
     wait_for_turn(member);
     member->share->turn++;
-    FRONT_1(tm_cond_broadcast, &ring_cond[member->share - ring]);
+    wake_at_share(member);
     has_one = take_chunk_or_leave(member, first, end);
     unlock_share(member);
     return has_one;
@@ -320,7 +340,7 @@ void GOMP_ordered_start(void)
     struct member *member = self();
 
     if (member->n > 1) {
-        front_lock(&ring_mutex[member->share - ring]);
+        lock_share(member);
         wait_for_turn(member);
         unlock_share(member);
     }
@@ -421,10 +441,11 @@ static struct share loop_of_kind(struct share loop, unsigned schedule,
 {
     const unsigned kind = schedule & ~IS_MONOTONIC;
 
-    loop.kind = kind == AT_RUN_TIME ? openmp_schedule(&loop.chunk)
-                : kind == AUTO      ? STATIC
-                                    : (enum schedule)kind;
-    if (kind != AT_RUN_TIME) {
+    if (kind == AT_RUN_TIME) {
+        loop.kind = self()->icvs.kind;
+        loop.chunk = self()->icvs.chunk;
+    } else {
+        loop.kind = kind == AUTO ? STATIC : (enum schedule)kind;
         loop.chunk = (unsigned long)chunk;
     }
     return loop;
@@ -434,7 +455,7 @@ static struct share loop_of_kind(struct share loop, unsigned schedule,
 static void add_memory(struct share *settings, const uintptr_t *reductions,
                        void *const *memory)
 {
-    if (reductions != NULL) {
+    if (reductions != NULL && self()->n > 1) {
         settings->block_size[FOR_REDUCTIONS] =
             openmp_reductions_size(reductions, self()->n);
     }
@@ -443,12 +464,19 @@ static void add_memory(struct share *settings, const uintptr_t *reductions,
     }
 }
 
+// A thread's own share is the next construct's, which may be within this one.
+static void *room_of(const struct member *member, const uintptr_t *reductions)
+{
+    return member->n == 1 ? openmp_reductions_room(reductions, 1)
+                          : member->share->block[FOR_REDUCTIONS];
+}
+
 static void use_memory(const struct member *member, uintptr_t *reductions,
                        void **memory)
 {
     if (reductions != NULL) {
-        openmp_enter_reductions(
-            reductions, member->share->block[FOR_REDUCTIONS], member->n);
+        openmp_enter_reductions(reductions, room_of(member, reductions),
+                                member->n);
     }
     if (memory != NULL) {
         *memory = member->share->block[FOR_PROGRAM];
@@ -565,35 +593,33 @@ static bool is_posted(const unsigned long *post, const unsigned long *wanted,
 static void post_iteration(const unsigned long *counts)
 {
     struct member *member = self();
-    const long place = member->share - ring;
     unsigned long *post;
 
     if (member->n == 1) {
         return;
     }
-    front_lock(&ring_mutex[place]);
+    lock_share(member);
     post = post_of(member, counts[0]);
     post[0] = 1;
     memcpy(post + 1, counts, member->share->n_counts * sizeof *post);
-    FRONT_1(tm_cond_broadcast, &ring_cond[place]);
-    front_unlock(&ring_mutex[place]);
+    wake_at_share(member);
+    unlock_share(member);
 }
 
 static void await_iteration(const unsigned long *wanted)
 {
     struct member *member = self();
     const struct share *share = member->share;
-    const long place = share - ring;
 
     if (member->n == 1) {
         return;
     }
-    front_lock(&ring_mutex[place]);
+    lock_share(member);
     while (wanted[0] < share->end &&
            !is_posted(post_of(member, wanted[0]), wanted, share->n_counts)) {
-        FRONT_2(tm_cond_wait, &ring_cond[place], &ring_mutex[place]);
+        wait_at_share(member);
     }
-    front_unlock(&ring_mutex[place]);
+    unlock_share(member);
 }
 
 #define POST_AND_WAIT(post, wait, type)                                        \
@@ -747,12 +773,16 @@ void GOMP_single_copy_end(void *data)
 
 // ---- regions
 
-void openmp_clear_shares(void)
+void openmp_clear_shares(struct team *team)
 {
     for (unsigned i = 0; i < RING; i++) {
-        free_blocks(&ring[i]);
+        struct share *share = &team->ring.share[i];
+
+        if (share->number > 0) {
+            free_blocks(share);
+            *share = (struct share){0};
+        }
     }
-    memset(ring, 0, sizeof ring);
 }
 
 void openmp_enter_first(const struct share *settings)

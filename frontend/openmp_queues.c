@@ -65,14 +65,14 @@ struct place {
     unsigned *has_tasks; // a hint, in a page of its own
 };
 
-static TM_SHARED struct {
+/** Of a team. */
+struct task_pool {
     unsigned n;
     struct place *places;
     struct hall *hall;
     unsigned *n_sleepers; // a hint
-} pool;
-
-static tm_mutex pool_mutex;
+    tm_mutex mutex;
+};
 
 // ---- memory
 
@@ -105,29 +105,32 @@ static unsigned *new_hint(void)
     return hint;
 }
 
-static void widen_pool(unsigned n)
+static void widen_pool(struct task_pool *pool, unsigned n)
 {
     struct place *places = allocate(n * sizeof *places);
 
     for (unsigned i = 0; i < n; i++) {
-        places[i] = i < pool.n ? pool.places[i]
-                               : (struct place){allocate(sizeof(struct queue)),
-                                                new_hint()};
+        places[i] = i < pool->n ? pool->places[i]
+                                : (struct place){allocate(sizeof(struct queue)),
+                                                 new_hint()};
     }
-    front_free(pool.places);
-    front_free(pool.hall);
-    pool.places = places;
-    pool.hall = allocate(sizeof *pool.hall + n * sizeof(struct sleeper));
-    pool.n_sleepers = pool.n == 0 ? new_hint() : pool.n_sleepers;
-    pool.n = n;
+    front_free(pool->places);
+    front_free(pool->hall);
+    pool->places = places;
+    pool->hall = allocate(sizeof *pool->hall + n * sizeof(struct sleeper));
+    pool->n_sleepers = pool->n == 0 ? new_hint() : pool->n_sleepers;
+    pool->n = n;
 }
 
-void openmp_begin_tasks(unsigned n)
+void openmp_begin_tasks(struct team *team)
 {
-    if (n > pool.n) {
-        widen_pool(n);
+    if (team->pool == NULL) {
+        team->pool = allocate(sizeof *team->pool);
     }
-    pool.hall->n_arrived = 0; // a region that is cancelled leaves some
+    if (team->n > team->pool->n) {
+        widen_pool(team->pool, team->n);
+    }
+    team->pool->hall->n_arrived = 0; // a region that is cancelled leaves some
 }
 
 // ---- hints
@@ -155,154 +158,155 @@ bool task_is_within(const struct task *task, const struct task *of,
     return at == of;
 }
 
-// REQUIRES(pool_mutex)
-static void forget_sleeper(struct sleeper *sleeper)
+// REQUIRES(pool->mutex)
+static void forget_sleeper(struct task_pool *pool, struct sleeper *sleeper)
 {
     if (sleeper->accepts != NOTHING) {
         sleeper->accepts = NOTHING;
-        set_hint(pool.n_sleepers, read_hint(pool.n_sleepers) - 1);
+        set_hint(pool->n_sleepers, read_hint(pool->n_sleepers) - 1);
     }
 }
 
-// REQUIRES(pool_mutex)
-static void wake_sleeper(struct sleeper *sleeper)
+// REQUIRES(pool->mutex)
+static void wake_sleeper(struct task_pool *pool, struct sleeper *sleeper)
 {
-    forget_sleeper(sleeper);
+    forget_sleeper(pool, sleeper);
     sleeper->is_woken = true;
     FRONT_1(tm_cond_signal, &sleeper->cond);
 }
 
-static struct sleeper *lock_sleeper(unsigned index)
+static struct sleeper *lock_sleeper(struct task_pool *pool, unsigned index)
 {
-    front_lock(&pool_mutex);
-    return &pool.hall->sleepers[index];
+    front_lock(&pool->mutex);
+    return &pool->hall->sleepers[index];
 }
 
-void sleeper_enter(unsigned index, const struct task *of)
+void sleeper_enter(struct task_pool *pool, unsigned index,
+                   const struct task *of)
 {
-    struct sleeper *sleeper = lock_sleeper(index);
+    struct sleeper *sleeper = lock_sleeper(pool, index);
 
     sleeper->accepts = of == NULL ? ANYTHING : WITHIN;
     sleeper->of = of;
     sleeper->depth = of == NULL ? 0 : of->depth;
     sleeper->is_woken = false;
-    set_hint(pool.n_sleepers, read_hint(pool.n_sleepers) + 1);
-    front_unlock(&pool_mutex);
+    set_hint(pool->n_sleepers, read_hint(pool->n_sleepers) + 1);
+    front_unlock(&pool->mutex);
 }
 
-void sleeper_leave(unsigned index)
+void sleeper_leave(struct task_pool *pool, unsigned index)
 {
-    forget_sleeper(lock_sleeper(index));
-    front_unlock(&pool_mutex);
+    forget_sleeper(pool, lock_sleeper(pool, index));
+    front_unlock(&pool->mutex);
 }
 
-void sleeper_sleep(unsigned index)
+void sleeper_sleep(struct task_pool *pool, unsigned index)
 {
-    struct sleeper *sleeper = lock_sleeper(index);
+    struct sleeper *sleeper = lock_sleeper(pool, index);
 
     while (!sleeper->is_woken) {
-        FRONT_2(tm_cond_wait, &sleeper->cond, &pool_mutex);
+        FRONT_2(tm_cond_wait, &sleeper->cond, &pool->mutex);
     }
-    front_unlock(&pool_mutex);
+    front_unlock(&pool->mutex);
 }
 
-void sleeper_wake(unsigned index)
+void sleeper_wake(struct task_pool *pool, unsigned index)
 {
-    wake_sleeper(lock_sleeper(index));
-    front_unlock(&pool_mutex);
+    wake_sleeper(pool, lock_sleeper(pool, index));
+    front_unlock(&pool->mutex);
 }
 
-// REQUIRES(pool_mutex)
-static void wake_hall(void)
+// REQUIRES(pool->mutex)
+static void wake_hall(struct task_pool *pool)
 {
-    for (unsigned i = 0; i < pool.n; i++) {
-        if (pool.hall->sleepers[i].accepts != NOTHING) {
-            wake_sleeper(&pool.hall->sleepers[i]);
+    for (unsigned i = 0; i < pool->n; i++) {
+        if (pool->hall->sleepers[i].accepts != NOTHING) {
+            wake_sleeper(pool, &pool->hall->sleepers[i]);
         }
     }
 }
 
-void openmp_wake_all(void)
+void openmp_wake_all(const struct team *team)
 {
-    if (pool.hall != NULL) {
-        front_lock(&pool_mutex);
-        wake_hall();
-        front_unlock(&pool_mutex);
-    }
+    struct task_pool *pool = team->pool;
+
+    front_lock(&pool->mutex);
+    wake_hall(pool);
+    front_unlock(&pool->mutex);
 }
 
 // Q2, Q3. The task cannot end meanwhile: its queue's mutex is held.
-static void wake_for(const struct task *task)
+static void wake_for(struct task_pool *pool, const struct task *task)
 {
     bool has_one = false;
 
-    front_lock(&pool_mutex);
-    for (unsigned i = 0; i < pool.n; i++) {
-        struct sleeper *sleeper = &pool.hall->sleepers[i];
+    front_lock(&pool->mutex);
+    for (unsigned i = 0; i < pool->n; i++) {
+        struct sleeper *sleeper = &pool->hall->sleepers[i];
 
         if (sleeper->accepts == ANYTHING && !has_one) {
             has_one = true;
-            wake_sleeper(sleeper);
+            wake_sleeper(pool, sleeper);
         } else if (sleeper->accepts == WITHIN &&
                    task_is_within(task, sleeper->of, sleeper->depth)) {
-            wake_sleeper(sleeper);
+            wake_sleeper(pool, sleeper);
         }
     }
-    front_unlock(&pool_mutex);
+    front_unlock(&pool->mutex);
 }
 
 // ---- barriers
 
-long phase_arrive(unsigned n)
+long phase_arrive(struct task_pool *pool, unsigned n)
 {
     long phase;
 
-    front_lock(&pool_mutex);
-    phase = pool.hall->phase;
-    if (++pool.hall->n_arrived == n) {
-        pool.hall->n_arrived = 0;
-        pool.hall->phase++;
-        wake_hall();
+    front_lock(&pool->mutex);
+    phase = pool->hall->phase;
+    if (++pool->hall->n_arrived == n) {
+        pool->hall->n_arrived = 0;
+        pool->hall->phase++;
+        wake_hall(pool);
     }
-    front_unlock(&pool_mutex);
+    front_unlock(&pool->mutex);
     return phase;
 }
 
-bool phase_is_over(long phase)
+bool phase_is_over(struct task_pool *pool, long phase)
 {
     bool is_over;
 
-    front_lock(&pool_mutex);
-    is_over = pool.hall->phase != phase;
-    front_unlock(&pool_mutex);
+    front_lock(&pool->mutex);
+    is_over = pool->hall->phase != phase;
+    front_unlock(&pool->mutex);
     return is_over;
 }
 
 // ---- queues
 
-static struct queue *queue_of(unsigned index)
+static struct queue *queue_of(struct task_pool *pool, unsigned index)
 {
-    return pool.places[index].queue;
+    return pool->places[index].queue;
 }
 
-void queue_lock(unsigned index)
+void queue_lock(struct task_pool *pool, unsigned index)
 {
-    front_lock(&queue_of(index)->mutex);
+    front_lock(&queue_of(pool, index)->mutex);
 }
 
-void queue_unlock(unsigned index)
+void queue_unlock(struct task_pool *pool, unsigned index)
 {
-    front_unlock(&queue_of(index)->mutex);
+    front_unlock(&queue_of(pool, index)->mutex);
 }
 
-struct task *queue_whole(unsigned index)
+struct task *queue_whole(struct task_pool *pool, unsigned index)
 {
-    return &queue_of(index)->whole;
+    return &queue_of(pool, index)->whole;
 }
 
-void queue_put(unsigned index, struct task *task)
+void queue_put(struct task_pool *pool, unsigned index, struct task *task)
 {
-    struct queue *queue = queue_of(index);
+    struct queue *queue = queue_of(pool, index);
 
     task->older = queue->newest;
     task->newer = NULL;
@@ -312,11 +316,11 @@ void queue_put(unsigned index, struct task *task)
         queue->oldest = task;
     }
     queue->newest = task;
-    if (queue->n++ == 0 && !read_hint(pool.places[index].has_tasks)) {
-        set_hint(pool.places[index].has_tasks, 1);
+    if (queue->n++ == 0 && !read_hint(pool->places[index].has_tasks)) {
+        set_hint(pool->places[index].has_tasks, 1);
     }
-    if (read_hint(pool.n_sleepers) > 0) {
-        wake_for(task);
+    if (read_hint(pool->n_sleepers) > 0) {
+        wake_for(pool, task);
     }
 }
 
@@ -341,9 +345,10 @@ static bool is_taken(const struct task *task, const struct task *of)
 }
 
 // What is the queue's own thread's to read without the mutex can only have become less.
-static struct task *take_newest(unsigned index, const struct task *of)
+static struct task *take_newest(struct task_pool *pool, unsigned index,
+                                const struct task *of)
 {
-    struct queue *queue = queue_of(index);
+    struct queue *queue = queue_of(pool, index);
     struct task *task;
 
     if (queue->n == 0) {
@@ -361,10 +366,10 @@ static struct task *take_newest(unsigned index, const struct task *of)
 }
 
 // @return up to so many, each the `newer` of the one before it
-static struct task *take_oldest(unsigned index, const struct task *of,
-                                unsigned n)
+static struct task *take_oldest(struct task_pool *pool, unsigned index,
+                                const struct task *of, unsigned n)
 {
-    struct queue *queue = queue_of(index);
+    struct queue *queue = queue_of(pool, index);
     struct task *first = NULL;
     struct task **end = &first;
 
@@ -382,9 +387,10 @@ static struct task *take_oldest(unsigned index, const struct task *of,
     return first;
 }
 
-static struct task *steal_of(unsigned index, const struct task *of)
+static struct task *steal_of(struct task_pool *pool, unsigned index,
+                             const struct task *of)
 {
-    struct queue *queue = queue_of(index);
+    struct queue *queue = queue_of(pool, index);
     struct task *first;
     unsigned n = 1;
 
@@ -392,54 +398,56 @@ static struct task *steal_of(unsigned index, const struct task *of)
     if (of == NULL && queue->n > 2) {
         n = queue->n / 2 < TAKEN_MAX ? queue->n / 2 : TAKEN_MAX;
     }
-    first = take_oldest(index, of, n);
+    first = take_oldest(pool, index, of, n);
     if (queue->n == 0) {
-        set_hint(pool.places[index].has_tasks, 0);
+        set_hint(pool->places[index].has_tasks, 0);
     }
     front_unlock(&queue->mutex);
     return first;
 }
 
-static void put_all(unsigned index, struct task *first)
+static void put_all(struct task_pool *pool, unsigned index, struct task *first)
 {
     if (first == NULL) {
         return;
     }
-    queue_lock(index);
+    queue_lock(pool, index);
     for (struct task *task = first, *next; task != NULL; task = next) {
         next = task->newer;
-        queue_put(index, task);
+        queue_put(pool, index, task);
     }
-    queue_unlock(index);
+    queue_unlock(pool, index);
 }
 
-static struct task *steal(unsigned index, unsigned n, const struct task *of)
+static struct task *steal(struct task_pool *pool, unsigned index, unsigned n,
+                          const struct task *of)
 {
     struct task *first = NULL;
 
     for (unsigned i = 1; i < n && first == NULL; i++) {
         const unsigned other = (index + i) % n;
 
-        if (read_hint(pool.places[other].has_tasks)) {
-            first = steal_of(other, of);
+        if (read_hint(pool->places[other].has_tasks)) {
+            first = steal_of(pool, other, of);
         }
     }
     if (first != NULL) {
-        put_all(index, first->newer);
+        put_all(pool, index, first->newer);
     }
     return first;
 }
 
-struct task *queue_take(unsigned index, unsigned n, const struct task *of)
+struct task *queue_take(struct task_pool *pool, unsigned index, unsigned n,
+                        const struct task *of)
 {
-    struct task *task = take_newest(index, of);
+    struct task *task = take_newest(pool, index, of);
 
-    return task != NULL ? task : steal(index, n, of);
+    return task != NULL ? task : steal(pool, index, n, of);
 }
 
-bool queue_is_full(unsigned index)
+bool queue_is_full(struct task_pool *pool, unsigned index)
 {
-    struct queue *queue = queue_of(index);
+    struct queue *queue = queue_of(pool, index);
     bool is_full = queue->n >= FULL;
 
     if (is_full) { // others may have taken some
@@ -482,12 +490,13 @@ static struct task *take_slot(struct queue *queue)
     return task;
 }
 
-struct task *queue_new(unsigned index, size_t size, size_t alignment)
+struct task *queue_new(struct task_pool *pool, unsigned index, size_t size,
+                       size_t alignment)
 {
     const size_t whole = sizeof(struct task) + alignment + size;
     const bool is_large = whole > SLOT;
     struct task *task =
-        is_large ? front_allocate(whole) : take_slot(queue_of(index));
+        is_large ? front_allocate(whole) : take_slot(queue_of(pool, index));
     uintptr_t data = (uintptr_t)(task + 1);
 
     if (task == NULL) {
@@ -508,12 +517,12 @@ static void free_record(struct task **list, struct task *task)
     }
 }
 
-void queue_keep(unsigned index, struct task *task)
+void queue_keep(struct task_pool *pool, unsigned index, struct task *task)
 {
-    free_record(&queue_of(index)->free, task);
+    free_record(&queue_of(pool, index)->free, task);
 }
 
-void queue_give_back(unsigned home, struct task *task)
+void queue_give_back(struct task_pool *pool, unsigned home, struct task *task)
 {
-    free_record(&queue_of(home)->returned, task);
+    free_record(&queue_of(pool, home)->returned, task);
 }

@@ -138,11 +138,17 @@ void GOMP_taskgroup_reduction_unregister(uintptr_t *data)
     front_free((void *)data[ROOM]);
 }
 
-// Of a construct, which keeps its room.
+// Of a construct, which keeps its room if it is a team's.
 void GOMP_workshare_task_reduction_unregister(bool is_cancelled);
 void GOMP_workshare_task_reduction_unregister(bool is_cancelled)
 {
-    leave_reductions(openmp_self()->reductions);
+    const struct member *member = openmp_self();
+    const uintptr_t *data = member->reductions;
+
+    leave_reductions(data);
+    if (member->n == 1) {
+        front_free((void *)data[ROOM]);
+    }
     if (!is_cancelled) {
         openmp_barrier();
     }

@@ -85,25 +85,31 @@ static bool has_team(const struct member *member)
     return member->n > 1;
 }
 
+static struct task_pool *pool_of(const struct member *member)
+{
+    return member->team->pool;
+}
+
 static void lock_own(const struct member *member)
 {
     if (has_team(member)) {
-        queue_lock(member->number);
+        queue_lock(pool_of(member), member->number);
     }
 }
 
 static void unlock_own(const struct member *member)
 {
     if (has_team(member)) {
-        queue_unlock(member->number);
+        queue_unlock(pool_of(member), member->number);
     }
 }
 
 static struct task *current_task(struct member *member)
 {
     if (member->task == NULL) {
-        member->task =
-            has_team(member) ? queue_whole(member->number) : &member->base;
+        member->task = has_team(member)
+                           ? queue_whole(pool_of(member), member->number)
+                           : &member->base;
     }
     return member->task;
 }
@@ -116,57 +122,61 @@ static void run_task(struct member *member, struct task *task)
 {
     struct task *before = current_task(member);
     uintptr_t *reductions = member->reductions;
+    const struct icvs icvs = member->icvs;
 
     member->task = task;
     member->reductions = task->reductions;
+    member->icvs = task->icvs;
     task->function(task->data);
     wait_for_children(member, task);
     member->task = before;
     member->reductions = reductions;
+    member->icvs = icvs;
 }
 
 // REQUIRES(the mutex of who runs `to`)
 static void leave_events(struct task *from, struct task *to);
 
-static void put_ready(unsigned index, struct task *ready)
+static void put_ready(struct task_pool *pool, unsigned index,
+                      struct task *ready)
 {
     if (ready == NULL) {
         return;
     }
-    queue_lock(index);
+    queue_lock(pool, index);
     while (ready != NULL) {
         struct task *next = ready->newer;
 
-        queue_put(index, ready);
+        queue_put(pool, index, ready);
         ready = next;
     }
-    queue_unlock(index);
+    queue_unlock(pool, index);
 }
 
 // Then the parent may be gone, if it does not run here.
-static void end_task(unsigned index, struct task *task)
+static void end_task(struct task_pool *pool, unsigned index, struct task *task)
 {
     struct task *parent = task->parent;
     const unsigned home = task->home;
     struct task *ready = NULL;
     bool wakes_home = false;
 
-    queue_lock(home);
+    queue_lock(pool, home);
     if (task->dependences != NULL) {
         ready = depend_end(task, &wakes_home);
     }
     leave_events(task, parent);
     wakes_home |= --parent->n_children == 0 && parent->is_waiting;
     if (home != index) {
-        queue_give_back(home, task);
+        queue_give_back(pool, home, task);
     }
-    queue_unlock(home);
+    queue_unlock(pool, home);
     if (home == index) {
-        queue_keep(index, task);
+        queue_keep(pool, index, task);
     }
-    put_ready(index, ready);
+    put_ready(pool, index, ready);
     if (wakes_home && home != index) {
-        sleeper_wake(home);
+        sleeper_wake(pool, home);
     }
 }
 
@@ -183,7 +193,7 @@ static void run_queued(struct member *member, struct task *task)
     if (!is_dropped) {
         run_task(member, task);
     }
-    end_task(member->number, task);
+    end_task(pool_of(member), member->number, task);
 }
 
 // ---- waiting
@@ -194,18 +204,19 @@ typedef bool condition(struct member *member, void *what);
 static void run_until(struct member *member, const struct task *of,
                       condition *is_over, void *what)
 {
+    struct task_pool *pool = pool_of(member);
     const unsigned index = member->number;
 
     while (!is_over(member, what)) {
-        struct task *task = queue_take(index, member->n, of);
+        struct task *task = queue_take(pool, index, member->n, of);
 
         if (task == NULL) {
-            sleeper_enter(index, of);
-            task = queue_take(index, member->n, of);
+            sleeper_enter(pool, index, of);
+            task = queue_take(pool, index, member->n, of);
             if (task == NULL && !is_over(member, what)) {
-                sleeper_sleep(index);
+                sleeper_sleep(pool, index);
             } else {
-                sleeper_leave(index);
+                sleeper_leave(pool, index);
             }
         }
         if (task != NULL) {
@@ -219,10 +230,10 @@ static bool has_no_children(struct member *member, void *what)
     struct task *task = what;
     bool is_so;
 
-    queue_lock(member->number);
+    queue_lock(pool_of(member), member->number);
     is_so = task->n_children == 0;
     task->is_waiting = !is_so;
-    queue_unlock(member->number);
+    queue_unlock(pool_of(member), member->number);
     return is_so;
 }
 
@@ -340,9 +351,9 @@ static bool awaits_nothing(struct member *member, void *what)
     const struct task *task = what;
     bool is_so;
 
-    queue_lock(member->number);
+    queue_lock(pool_of(member), member->number);
     is_so = task->n_awaited == 0;
-    queue_unlock(member->number);
+    queue_unlock(pool_of(member), member->number);
     return is_so;
 }
 
@@ -395,7 +406,8 @@ static struct task child_of(struct member *member, const struct order *order)
                          .is_final = parent->is_final || order->is_final,
                          .is_copied = order->copy != NULL,
                          .function = order->function,
-                         .reductions = member->reductions};
+                         .reductions = member->reductions,
+                         .icvs = member->icvs};
 }
 
 static void run_with_copy(struct member *member, struct task *task,
@@ -435,8 +447,9 @@ static void run_at_once(struct member *member, struct task *task,
 static void put_off(struct member *member, const struct task *child,
                     const struct order *order)
 {
+    struct task_pool *pool = pool_of(member);
     const unsigned index = member->number;
-    struct task *task = queue_new(index, order->size, order->alignment);
+    struct task *task = queue_new(pool, index, order->size, order->alignment);
     void *data = task->data;
     const bool is_large = task->is_large;
 
@@ -448,19 +461,20 @@ static void put_off(struct member *member, const struct task *child,
         depend_note(task, order->depend);
     }
     task->parent->has_children = true;
-    queue_lock(index);
+    queue_lock(pool, index);
     task->parent->n_children++;
     if (order->depend == NULL || depend_enter(task)) {
-        queue_put(index, task);
+        queue_put(pool, index, task);
     }
-    queue_unlock(index);
+    queue_unlock(pool, index);
 }
 
 static bool is_put_off(const struct member *member, const struct task *child,
                        const struct order *order)
 {
     return order->is_put_off && order->event == NULL && has_team(member) &&
-           !child->is_final && !queue_is_full(member->number) &&
+           !child->is_final &&
+           !queue_is_full(pool_of(member), member->number) &&
            (order->depend == NULL || !has_many_dependents(member, child));
 }
 
@@ -520,8 +534,9 @@ NOTHING(GOMP_taskyield)
 
 static struct task *new_record(const struct member *member)
 {
-    struct task *task = has_team(member) ? queue_new(member->number, 0, 1)
-                                         : front_allocate(sizeof *task);
+    struct task *task = has_team(member)
+                            ? queue_new(pool_of(member), member->number, 0, 1)
+                            : front_allocate(sizeof *task);
 
     if (task == NULL) {
         front_fatal("OpenMP: no memory for a group of tasks");
@@ -532,7 +547,7 @@ static struct task *new_record(const struct member *member)
 static void free_record(const struct member *member, struct task *task)
 {
     if (has_team(member)) {
-        queue_keep(member->number, task);
+        queue_keep(pool_of(member), member->number, task);
     } else {
         front_free(task);
     }
@@ -564,8 +579,8 @@ void GOMP_taskgroup_end(void)
 
 static bool is_phase_over(struct member *member, void *what)
 {
-    (void)member;
-    return phase_is_over(*(const long *)what) || openmp_is_region_cancelled();
+    return phase_is_over(pool_of(member), *(const long *)what) ||
+           openmp_is_region_cancelled();
 }
 
 // Who leaves a cancelled region waits for its own only.
@@ -576,7 +591,7 @@ void openmp_finish_tasks(void)
 
     wait_for_siblings(member);
     if (has_team(member) && !openmp_is_region_cancelled()) {
-        phase = phase_arrive(member->n);
+        phase = phase_arrive(pool_of(member), member->n);
         run_until(member, NULL, is_phase_over, &phase);
     }
 }

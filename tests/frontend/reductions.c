@@ -167,6 +167,28 @@ static void run_scan(void)
     printf("scan %d %ld\n", sum, wrong);
 }
 
+static long outer[2] = {1, 2};
+static long inner[2] = {3, 4};
+
+// Within each other, by one thread.
+static void run_scopes(void)
+{
+#pragma omp scope reduction(task, + : outer)
+    {
+#pragma omp scope reduction(task, + : inner)
+        {
+#pragma omp task in_reduction(+ : outer, inner)
+            {
+                outer[1] += 5;
+                inner[1] += 6;
+            }
+            inner[0]++;
+        }
+        outer[0] += 10;
+    }
+    printf("scopes %ld %ld %ld %ld\n", outer[0], outer[1], inner[0], inner[1]);
+}
+
 int main(void)
 {
     omp_set_num_threads(4);
@@ -180,5 +202,6 @@ int main(void)
     run_groups();
     run_region();
     run_loops();
+    run_scopes();
     return 0;
 }

@@ -21,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 OPENMP = ("across", "ahead", "cancel", "clauses", "copies", "depends", "device", "events",
-          "fclauses", "fortran", "meeting", "objects", "reductions", "regions", "saved", "settings",
+          "fclauses", "fortran", "limits", "meeting", "nested", "objects", "reductions", "regions", "saved", "settings",
           "stacks", "stopping", "tasks", "teams", "units")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -153,9 +154,16 @@ class Tests:
 
     def settings(self):
         """OMP_DISPLAY_ENV and omp_display_env() say what the compiler's library says."""
-        os.environ.update(OMP_DISPLAY_ENV="TRUE", OMP_NUM_THREADS="5",
-                          OMP_SCHEDULE="guided,4", OMP_CANCELLATION="true")
         self.compile("settings")
+        for more in ({"OMP_NUM_THREADS": "5"},
+                     {"OMP_NUM_THREADS": "4,3,2", "OMP_THREAD_LIMIT": "20"},
+                     {"OMP_NUM_THREADS": "4,3", "OMP_MAX_ACTIVE_LEVELS": "2"},
+                     {"OMP_NUM_THREADS": "4", "OMP_NESTED": "true"}):
+            with mock.patch.dict(os.environ, OMP_DISPLAY_ENV="TRUE", OMP_SCHEDULE="guided,4",
+                                 OMP_CANCELLATION="true", **more):
+                self.show_settings()
+
+    def show_settings(self):
         native = self.run(self.path("native"))
         done = self.run(self.teamster, "run", "-n", "2", self.path("unchanged"))
         wanted = native.stderr.replace("  [host] ", "  ")
