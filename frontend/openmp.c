@@ -36,6 +36,20 @@ static struct member *self(void)
     return openmp_self();
 }
 
+struct rank openmp_rank(const struct member *member, unsigned level)
+{
+    while (member->team != NULL && level < member->team->level) {
+        member = member->team->leader;
+    }
+    if (level == member->level) {
+        return (struct rank){openmp_index(member), member->n};
+    }
+    if (member->team != NULL && level == member->team->level) {
+        return (struct rank){member->number, member->team->n};
+    }
+    return (struct rank){0, 1}; // a region of one thread between those of teams
+}
+
 // In a region that `leader` has begun, of a league's team or of none.
 static struct member begin_member(const struct member *leader)
 {
@@ -57,15 +71,28 @@ static void finish_tasks(void)
 
 // ---- regions
 
+// Where a thread comes into a region with other threads than in its last one.
+static void show_affinity(const struct member *member, struct rank *shown)
+{
+    const struct rank rank = {member->number, member->n};
+
+    if (openmp_shows_affinity() &&
+        (shown->number != rank.number || shown->n != rank.n)) {
+        omp_display_affinity(NULL);
+        *shown = rank;
+    }
+}
+
 void openmp_run_part(struct team *team, unsigned number)
 {
     struct member *member = self();
-    const struct member before = *member;
+    struct member before = *member;
 
     *member = begin_member(team->leader);
     member->n = team->n;
     member->number = number;
     member->team = team;
+    show_affinity(member, &before.shown);
     if (team->reductions != NULL) {
         openmp_enter_reductions(team->reductions, team->room, team->n);
     }
@@ -81,9 +108,12 @@ static void run_alone(region *function, void *data, const struct share *first,
                       uintptr_t *reductions)
 {
     struct member *member = self();
-    const struct member before = *member;
+    struct member before = *member;
 
     *member = begin_member(&before);
+    if (member->level == 1) {
+        show_affinity(member, &before.shown);
+    }
     if (reductions != NULL) {
         openmp_enter_reductions(reductions,
                                 openmp_reductions_room(reductions, 1), 1);

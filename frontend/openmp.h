@@ -19,6 +19,9 @@ enum schedule { STATIC = 1, DYNAMIC = 2, GUIDED = 3, AUTO = 4 };
 /** Memory that a construct has for all its threads. */
 enum { FOR_REDUCTIONS, FOR_PROGRAM, FOR_POSTS, N_BLOCKS };
 
+/** The number of omp_default_mem_alloc. */
+enum { STANDARD_ALLOCATOR = 1 };
+
 /** Internal control variables of a task: what calls of the library ask and set. */
 struct icvs {
     unsigned n_threads; ///< of a region that names no number
@@ -27,6 +30,7 @@ struct icvs {
     unsigned thread_limit; ///< threads of all regions; 0: none is named
     enum schedule kind;    ///< schedule(runtime)
     unsigned long chunk;   ///< 0: none is named
+    uintptr_t allocator;   ///< def-allocator-var: openmp_memory.c
     bool is_dynamic; ///< regions have as many threads as they want all the same
 };
 
@@ -86,6 +90,7 @@ struct team {
     uintptr_t *reductions; ///< of its tasks, or NULL
     void *room;            ///< theirs
     struct gate gate;
+    unsigned *has_cancelled; ///< a hint: something; NULL: no region asked yet
     struct task_pool
         *pool;          ///< openmp_queues.c; NULL: no region of it had tasks
     tm_barrier barrier; ///< within the region
@@ -135,6 +140,12 @@ struct task {
     struct task *later;
 };
 
+/** Which of how many threads. */
+struct rank {
+    unsigned number;
+    unsigned n;
+};
+
 /** What a thread knows of itself and its team; shared. */
 struct member {
     struct team *team; ///< the innermost that it is of; NULL: of none
@@ -155,6 +166,7 @@ struct member {
     struct task base;  ///< what it runs itself, if it has no team
     unsigned n_teams;  ///< of a league; 0: there is none
     unsigned team_number;
+    struct rank shown; ///< when it last was told where it runs
 };
 
 #define NOTHING(name)                                                          \
@@ -171,6 +183,9 @@ static inline unsigned openmp_index(const struct member *member)
 {
     return member->n > 1 ? member->number : 0;
 }
+
+/** Of who has begun the region that a member is in, or the member itself, at a level. */
+struct rank openmp_rank(const struct member *member, unsigned level);
 
 /** Run a region.
  * @param n  threads; 0: as many as are wanted
@@ -200,6 +215,21 @@ void openmp_give_team_back(struct team *team);
 /** Let its threads run their parts, and the caller the first one; until all have. */
 void openmp_run_all(struct team *team);
 
+/** Numbers, zeros, that are read without a mutex, by threads of all nodes, and are seen at
+ * once when they have been set: in sequential memory, a page. */
+enum { OPENMP_HINTS = 1024 };
+unsigned *openmp_new_hints(void);
+
+static inline void openmp_set_hint(unsigned *hint, unsigned value)
+{
+    __atomic_store_n(hint, value, __ATOMIC_SEQ_CST);
+}
+
+static inline unsigned openmp_read_hint(const unsigned *hint)
+{
+    return __atomic_load_n(hint, __ATOMIC_SEQ_CST);
+}
+
 // ---- openmp_loops.c
 
 /** A region has ended, of a team or of one thread; it begins with this loop. */
@@ -223,6 +253,15 @@ size_t openmp_stack_size(void);
 
 /** OMP_CANCELLATION. */
 int openmp_can_cancel(void);
+
+// ---- openmp_affinity.c
+
+/** OMP_AFFINITY_FORMAT, or what was set; OMP_DISPLAY_AFFINITY. */
+const char *openmp_affinity_format(void);
+bool openmp_shows_affinity(void);
+
+/** Show on standard error where the caller runs. @param format  NULL: the usual one */
+void omp_display_affinity(const char *format);
 
 // ---- openmp_tasks.c
 

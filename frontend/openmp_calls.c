@@ -53,30 +53,6 @@ static double read_clock(void)
 
 // ---- regions around the caller's
 
-/** Which of how many threads. */
-struct rank {
-    unsigned number;
-    unsigned n;
-};
-
-// The caller's, or of who has begun the region that it is in, at a level. Between those of
-// teams are regions of one thread.
-static struct rank rank_at(unsigned level)
-{
-    const struct member *member = openmp_self();
-
-    while (member->team != NULL && level < member->team->level) {
-        member = member->team->leader;
-    }
-    if (level == member->level) {
-        return (struct rank){openmp_index(member), member->n};
-    }
-    if (member->team != NULL && level == member->team->level) {
-        return (struct rank){member->number, member->team->n};
-    }
-    return (struct rank){0, 1};
-}
-
 static int is_level(int level)
 {
     return level >= 0 && (unsigned)level <= openmp_self()->level;
@@ -84,12 +60,15 @@ static int is_level(int level)
 
 static int team_size(int level)
 {
-    return is_level(level) ? (int)rank_at((unsigned)level).n : -1;
+    return is_level(level) ? (int)openmp_rank(openmp_self(), (unsigned)level).n
+                           : -1;
 }
 
 static int ancestor(int level)
 {
-    return is_level(level) ? (int)rank_at((unsigned)level).number : -1;
+    return is_level(level)
+               ? (int)openmp_rank(openmp_self(), (unsigned)level).number
+               : -1;
 }
 
 static unsigned active_level(void)

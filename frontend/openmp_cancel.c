@@ -16,10 +16,42 @@ enum { REGION = 1, LOOP = 2, SECTIONS = 4, GROUP = 8 };
 
 static tm_mutex mutex; // of all gates, and of groups
 
+static void clear_hint(struct team *team)
+{
+    if (team->has_cancelled == NULL) {
+        team->has_cancelled = openmp_new_hints();
+    } else if (openmp_read_hint(team->has_cancelled)) {
+        openmp_set_hint(team->has_cancelled, 0);
+    }
+}
+
+// Before it is looked for under the mutex.
+static bool may_be_cancelled(const struct member *member)
+{
+    return member->n == 1 || openmp_read_hint(member->team->has_cancelled);
+}
+
 void openmp_clear_cancelled(struct team *team)
 {
+    if (openmp_can_cancel()) {
+        clear_hint(team);
+    }
     team->gate.cancelled = (struct cancelled){0};
     team->gate.n_waiting = 0;
+}
+
+static void lock_team(const struct member *member)
+{
+    if (member->n > 1) {
+        front_lock(&mutex);
+    }
+}
+
+static void unlock_team(const struct member *member)
+{
+    if (member->n > 1) {
+        front_unlock(&mutex);
+    }
 }
 
 static struct cancelled *of_team(struct member *member)
@@ -81,6 +113,9 @@ static void cancel_region(struct member *member)
 
 static void cancel_it(struct member *member, int what)
 {
+    if (member->n > 1) {
+        openmp_set_hint(member->team->has_cancelled, 1);
+    }
     switch (what) {
     case REGION:
         cancel_region(member);
@@ -96,24 +131,27 @@ static void cancel_it(struct member *member, int what)
 bool GOMP_cancellation_point(int what);
 bool GOMP_cancellation_point(int what)
 {
+    struct member *member = openmp_self();
     bool is_so;
 
-    if (!openmp_can_cancel()) {
+    if (!openmp_can_cancel() || !may_be_cancelled(member)) {
         return false;
     }
-    front_lock(&mutex);
-    is_so = is_cancelled(openmp_self(), what);
-    front_unlock(&mutex);
+    lock_team(member);
+    is_so = is_cancelled(member, what);
+    unlock_team(member);
     return is_so;
 }
 
 bool GOMP_cancel(int what, bool is_wanted);
 bool GOMP_cancel(int what, bool is_wanted)
 {
+    struct member *member = openmp_self();
+
     if (openmp_can_cancel() && is_wanted) {
-        front_lock(&mutex);
-        cancel_it(openmp_self(), what);
-        front_unlock(&mutex);
+        lock_team(member);
+        cancel_it(member, what);
+        unlock_team(member);
     }
     return GOMP_cancellation_point(what);
 }

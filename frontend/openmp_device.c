@@ -66,13 +66,40 @@ void openmp_limit_teams(unsigned n)
 
 // ---- regions
 
+/** What a target region is given, each a word, or a word and the next one, which is its value. */
+enum {
+    ARGUMENT_DEVICES = 127, // the device that it is for; 0: any
+    ARGUMENT_HAS_MORE = 1 << 7,
+    ARGUMENT_KIND = 255 << 8,
+    THREAD_LIMIT = 2 << 8,
+    ARGUMENT_VALUE = 16 // from this bit on
+};
+
+// @return 0: there is none
+static unsigned limit_of(const intptr_t *arguments)
+{
+    while (arguments != NULL && *arguments != 0) {
+        const intptr_t head = *arguments++;
+        const intptr_t value = (head & ARGUMENT_HAS_MORE) != 0
+                                   ? *arguments++
+                                   : head >> ARGUMENT_VALUE;
+
+        if ((head & ARGUMENT_DEVICES) == 0 &&
+            (head & ARGUMENT_KIND) == THREAD_LIMIT && value > 0) {
+            return value < INT_MAX ? (unsigned)value : INT_MAX;
+        }
+    }
+    return 0;
+}
+
 // As a thread that is in no region. What is the region's own is copied for it.
-static void run_on_host(region *function, void **addresses)
+static void run_on_host(region *function, void **addresses, unsigned limit)
 {
     struct member *member = openmp_self();
     const struct member before = *member;
 
     *member = (struct member){.n = 1, .icvs = openmp_initial()};
+    member->icvs.thread_limit = limit > 0 ? limit : member->icvs.thread_limit;
     function(addresses);
     openmp_leave_shares(member);
     *member = before;
@@ -124,10 +151,9 @@ void GOMP_target_ext(int device, region *function, size_t n, void **addresses,
 {
     (void)device;
     (void)flags;
-    (void)arguments;
     wait_for_depend(depend);
     copy_own(n, addresses, sizes, kinds);
-    run_on_host(function, addresses);
+    run_on_host(function, addresses, limit_of((intptr_t *)arguments));
     free_own(n, addresses, kinds);
 }
 

@@ -103,6 +103,26 @@ static unsigned read_active_levels(void)
     return initial.n_levels > 1 ? ACTIVE_LEVELS_MAX : 1;
 }
 
+// Names of those that the standard has, by their numbers.
+static const char *const allocators[] = {
+    [1] = "omp_default_mem_alloc", [2] = "omp_large_cap_mem_alloc",
+    [3] = "omp_const_mem_alloc",   [4] = "omp_high_bw_mem_alloc",
+    [5] = "omp_low_lat_mem_alloc", [6] = "omp_cgroup_mem_alloc",
+    [7] = "omp_pteam_mem_alloc",   [8] = "omp_thread_mem_alloc",
+};
+
+static uintptr_t read_allocator(void)
+{
+    const char *text = getenv("OMP_ALLOCATOR");
+
+    for (uintptr_t i = 1; text != NULL && i < 9; i++) {
+        if (strcasecmp(text, allocators[i]) == 0) {
+            return i;
+        }
+    }
+    return STANDARD_ALLOCATOR;
+}
+
 static long read_settings(void)
 {
     (void)!tm_mutex_lock(&settings_mutex);
@@ -113,6 +133,7 @@ static long read_settings(void)
         initial.icvs.max_active_levels = read_active_levels();
         initial.icvs.thread_limit = read_number("OMP_THREAD_LIMIT");
         initial.icvs.is_dynamic = is_true("OMP_DYNAMIC");
+        initial.icvs.allocator = read_allocator();
         initial.can_cancel = is_true("OMP_CANCELLATION");
         initial.are_read = 1;
     }
@@ -200,16 +221,24 @@ static void show_threads(const struct icvs *icvs)
     fprintf(stderr, "'\n");
 }
 
+/** What other files know. */
+struct shown {
+    struct icvs icvs;
+    unsigned n_teams;
+    unsigned teams_limit;
+    const char *affinity_format;
+    bool is_affinity_shown;
+};
+
 // What has no effect is shown as it is, not as it was asked for.
-static long show_settings(const struct icvs *icvs, unsigned n_teams,
-                          unsigned limit)
+static long show_settings(const struct shown *shown)
 {
-    const unsigned levels = icvs->max_active_levels;
+    const struct icvs *icvs = &shown->icvs;
 
     fprintf(stderr, "\nOPENMP DISPLAY ENVIRONMENT BEGIN\n");
     show_word("_OPENMP", "201511");
     show_word("OMP_DYNAMIC", truth(icvs->is_dynamic));
-    show_word("OMP_NESTED", truth(levels > 1));
+    show_word("OMP_NESTED", truth(icvs->max_active_levels > 1));
     show_threads(icvs);
     show_schedule(icvs);
     show_word("OMP_PROC_BIND", truth(0));
@@ -218,15 +247,15 @@ static long show_settings(const struct icvs *icvs, unsigned n_teams,
     show_word("OMP_WAIT_POLICY", "PASSIVE");
     show_number("OMP_THREAD_LIMIT",
                 icvs->thread_limit > 0 ? icvs->thread_limit : UINT_MAX);
-    show_number("OMP_MAX_ACTIVE_LEVELS", levels);
-    show_number("OMP_NUM_TEAMS", n_teams);
-    show_number("OMP_TEAMS_THREAD_LIMIT", limit);
+    show_number("OMP_MAX_ACTIVE_LEVELS", icvs->max_active_levels);
+    show_number("OMP_NUM_TEAMS", shown->n_teams);
+    show_number("OMP_TEAMS_THREAD_LIMIT", shown->teams_limit);
     show_word("OMP_CANCELLATION", truth(initial.can_cancel));
     show_number("OMP_DEFAULT_DEVICE", 0);
     show_number("OMP_MAX_TASK_PRIORITY", 0);
-    show_word("OMP_DISPLAY_AFFINITY", truth(0));
-    show_word("OMP_AFFINITY_FORMAT", "level %L thread %i affinity %A");
-    show_word("OMP_ALLOCATOR", "omp_default_mem_alloc");
+    show_word("OMP_DISPLAY_AFFINITY", truth(shown->is_affinity_shown));
+    show_word("OMP_AFFINITY_FORMAT", shown->affinity_format);
+    show_word("OMP_ALLOCATOR", allocators[icvs->allocator]);
     show_word("OMP_TARGET_OFFLOAD", "DEFAULT");
     fprintf(stderr, "OPENMP DISPLAY ENVIRONMENT END\n");
     return 0;
@@ -235,10 +264,12 @@ static long show_settings(const struct icvs *icvs, unsigned n_teams,
 void omp_display_env(int is_verbose);
 void omp_display_env(int is_verbose)
 {
-    const struct icvs icvs = openmp_initial();
+    const struct shown shown = {openmp_initial(), openmp_teams(0),
+                                openmp_teams_limit(), openmp_affinity_format(),
+                                openmp_shows_affinity()};
 
     (void)is_verbose; // more are GCC's own
-    FRONT_3(show_settings, &icvs, openmp_teams(0), openmp_teams_limit());
+    FRONT_1(show_settings, &shown);
 }
 
 void omp_display_env_(const int *is_verbose);

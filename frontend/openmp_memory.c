@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAST_OF_STANDARD = 8, STANDARD = 1, LEAST_ALIGNMENT = 16 };
+enum { LAST_OF_STANDARD = 8, LEAST_ALIGNMENT = 16 };
 
 /** Traits that count, and what is to be done without memory. */
 enum { ALIGNMENT = 2, POOL_SIZE = 4, FALLBACK = 5, FALLBACK_DATA = 6 };
@@ -40,7 +40,6 @@ struct block_head {
     struct allocator *pool; // or NULL
 };
 
-static TM_SHARED uintptr_t usual = STANDARD;
 static tm_mutex pools_mutex;
 
 static struct allocator *made_allocator(uintptr_t handle)
@@ -114,7 +113,8 @@ void omp_destroy_allocator_(const uintptr_t *handle)
 void omp_set_default_allocator(uintptr_t handle);
 void omp_set_default_allocator(uintptr_t handle)
 {
-    usual = handle == 0 ? STANDARD : handle;
+    openmp_self()->icvs.allocator =
+        handle == 0 ? (uintptr_t)STANDARD_ALLOCATOR : handle;
 }
 
 void omp_set_default_allocator_(const uintptr_t *handle);
@@ -126,7 +126,7 @@ void omp_set_default_allocator_(const uintptr_t *handle)
 uintptr_t omp_get_default_allocator(void);
 uintptr_t omp_get_default_allocator(void)
 {
-    return usual;
+    return openmp_self()->icvs.allocator;
 }
 
 uintptr_t omp_get_default_allocator_(void)
@@ -134,41 +134,40 @@ uintptr_t omp_get_default_allocator_(void)
 
 // ---- blocks
 
-static int take_of_pool(struct allocator *pool, size_t size)
+// @return is there room?
+static bool change_pool(struct allocator *pool, size_t n_more, size_t n_less)
 {
-    int has_room;
+    bool has_room;
 
     if (pool == NULL || pool->pool_size == SIZE_MAX) {
-        return 1;
+        return true;
     }
     front_lock(&pools_mutex);
-    has_room = size <= pool->pool_size - pool->n_used;
-    pool->n_used += has_room ? size : 0;
+    has_room = n_more <= pool->pool_size - pool->n_used + n_less;
+    pool->n_used += has_room ? n_more - n_less : 0;
     front_unlock(&pools_mutex);
     return has_room;
 }
 
-static void give_to_pool(struct allocator *pool, size_t size)
+// Bytes in front of a block.
+static size_t head_room(size_t alignment)
 {
-    if (pool != NULL && pool->pool_size != SIZE_MAX) {
-        front_lock(&pools_mutex);
-        pool->n_used -= size;
-        front_unlock(&pools_mutex);
-    }
+    return (sizeof(struct block_head) + alignment - 1) / alignment * alignment;
 }
 
-static void *take_block(struct allocator *pool, size_t alignment, size_t size)
+// @param n_given_up  bytes of the pool that the caller gives up for it
+static void *take_block(struct allocator *pool, size_t alignment, size_t size,
+                        size_t n_given_up)
 {
-    const size_t room =
-        (sizeof(struct block_head) + alignment - 1) / alignment * alignment;
+    const size_t room = head_room(alignment);
     char *start;
 
-    if (size > SIZE_MAX - room || !take_of_pool(pool, size + room)) {
+    if (size > SIZE_MAX - room || !change_pool(pool, size + room, n_given_up)) {
         return NULL;
     }
     start = front_new_block(size + room, alignment);
     if (start == NULL) {
-        give_to_pool(pool, size + room);
+        change_pool(pool, n_given_up, size + room);
         return NULL;
     }
     ((struct block_head *)(void *)(start + room))[-1] =
@@ -183,7 +182,7 @@ static void *do_without(size_t alignment, size_t size,
 {
     switch (pool == NULL ? FALL_TO_NULL : pool->fallback) {
     case FALL_TO_STANDARD:
-        return allocate(alignment, size, STANDARD);
+        return allocate(alignment, size, STANDARD_ALLOCATOR);
     case FALL_TO_OTHER:
         return allocate(alignment, size, pool->other);
     case ABORT:
@@ -193,19 +192,38 @@ static void *do_without(size_t alignment, size_t size,
     }
 }
 
-static void *allocate(size_t alignment, size_t size, uintptr_t handle)
+static uintptr_t chosen(uintptr_t handle)
 {
-    struct allocator *pool = made_allocator(handle == 0 ? usual : handle);
-    size_t whole = LEAST_ALIGNMENT;
+    return handle == 0 ? openmp_self()->icvs.allocator : handle;
+}
+
+static size_t chosen_alignment(const struct allocator *pool, size_t wanted)
+{
+    size_t alignment = LEAST_ALIGNMENT;
+
+    alignment = wanted > alignment ? wanted : alignment;
+    return pool != NULL && pool->alignment > alignment ? pool->alignment
+                                                       : alignment;
+}
+
+// In place of a block of so many bytes of the same pool.
+static void *allocate_for(size_t alignment, size_t size, uintptr_t handle,
+                          size_t n_given_up)
+{
+    struct allocator *pool = made_allocator(chosen(handle));
     void *block;
 
     if (size == 0) {
         return NULL;
     }
-    whole = alignment > whole ? alignment : whole;
-    whole = pool != NULL && pool->alignment > whole ? pool->alignment : whole;
-    block = take_block(pool, whole, size);
+    block =
+        take_block(pool, chosen_alignment(pool, alignment), size, n_given_up);
     return block != NULL ? block : do_without(alignment, size, pool);
+}
+
+static void *allocate(size_t alignment, size_t size, uintptr_t handle)
+{
+    return allocate_for(alignment, size, handle, 0);
 }
 
 void *omp_alloc(size_t size, uintptr_t handle);
@@ -248,7 +266,7 @@ void omp_free(void *block, uintptr_t handle)
     if (block != NULL) {
         const struct block_head head = ((struct block_head *)block)[-1];
 
-        give_to_pool(head.pool, head.size);
+        change_pool(head.pool, 0, head.size);
         front_free(head.start);
     }
 }
@@ -258,17 +276,25 @@ void *omp_realloc(void *block, size_t size, uintptr_t handle,
 void *omp_realloc(void *block, size_t size, uintptr_t handle,
                   uintptr_t old_handle)
 {
-    const struct block_head *head = (struct block_head *)block - 1;
+    struct block_head *head = (struct block_head *)block - 1;
+    struct allocator *pool;
     void *other;
     size_t before;
 
     if (block == NULL) {
         return omp_alloc(size, handle);
     }
+    pool = head->pool;
+    handle = handle == 0 ? (uintptr_t)pool : handle;
     before = head->size - (size_t)((char *)block - (char *)head->start);
-    other = omp_alloc(size, handle == 0 ? (uintptr_t)head->pool : handle);
+    other =
+        allocate_for(1, size, handle,
+                     made_allocator(chosen(handle)) == pool ? head->size : 0);
     if (other != NULL) {
         memcpy(other, block, before < size ? before : size);
+        if (((struct block_head *)other)[-1].pool == pool) {
+            head->pool = NULL; // what it took of the pool is given up
+        }
     }
     if (other != NULL || size == 0) {
         omp_free(block, old_handle);

@@ -86,25 +86,6 @@ static void *allocate(size_t size)
     return memset(block, 0, size);
 }
 
-static void *allocate_sequential(size_t size)
-{
-    static const tm_alloc_attr attr = {.name = "tasks",
-                                       .protocol = TM_SEQUENTIAL};
-
-    return tm_alloc(size, &attr);
-}
-
-static unsigned *new_hint(void)
-{
-    unsigned *hint = (unsigned *)FRONT_1(allocate_sequential, PAGE);
-
-    if (hint == NULL) {
-        front_fatal("OpenMP: no memory for tasks");
-    }
-    *hint = 0;
-    return hint;
-}
-
 static void widen_pool(struct task_pool *pool, unsigned n)
 {
     struct place *places = allocate(n * sizeof *places);
@@ -112,13 +93,13 @@ static void widen_pool(struct task_pool *pool, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         places[i] = i < pool->n ? pool->places[i]
                                 : (struct place){allocate(sizeof(struct queue)),
-                                                 new_hint()};
+                                                 openmp_new_hints()};
     }
     front_free(pool->places);
     front_free(pool->hall);
     pool->places = places;
     pool->hall = allocate(sizeof *pool->hall + n * sizeof(struct sleeper));
-    pool->n_sleepers = pool->n == 0 ? new_hint() : pool->n_sleepers;
+    pool->n_sleepers = pool->n == 0 ? openmp_new_hints() : pool->n_sleepers;
     pool->n = n;
 }
 
@@ -131,18 +112,6 @@ void openmp_begin_tasks(struct team *team)
         widen_pool(team->pool, team->n);
     }
     team->pool->hall->n_arrived = 0; // a region that is cancelled leaves some
-}
-
-// ---- hints
-
-static void set_hint(unsigned *hint, unsigned value)
-{
-    __atomic_store_n(hint, value, __ATOMIC_SEQ_CST);
-}
-
-static unsigned read_hint(const unsigned *hint)
-{
-    return __atomic_load_n(hint, __ATOMIC_SEQ_CST);
 }
 
 // ---- threads that sleep, or are about to
@@ -163,7 +132,8 @@ static void forget_sleeper(struct task_pool *pool, struct sleeper *sleeper)
 {
     if (sleeper->accepts != NOTHING) {
         sleeper->accepts = NOTHING;
-        set_hint(pool->n_sleepers, read_hint(pool->n_sleepers) - 1);
+        openmp_set_hint(pool->n_sleepers,
+                        openmp_read_hint(pool->n_sleepers) - 1);
     }
 }
 
@@ -190,7 +160,7 @@ void sleeper_enter(struct task_pool *pool, unsigned index,
     sleeper->of = of;
     sleeper->depth = of == NULL ? 0 : of->depth;
     sleeper->is_woken = false;
-    set_hint(pool->n_sleepers, read_hint(pool->n_sleepers) + 1);
+    openmp_set_hint(pool->n_sleepers, openmp_read_hint(pool->n_sleepers) + 1);
     front_unlock(&pool->mutex);
 }
 
@@ -316,10 +286,10 @@ void queue_put(struct task_pool *pool, unsigned index, struct task *task)
         queue->oldest = task;
     }
     queue->newest = task;
-    if (queue->n++ == 0 && !read_hint(pool->places[index].has_tasks)) {
-        set_hint(pool->places[index].has_tasks, 1);
+    if (queue->n++ == 0 && !openmp_read_hint(pool->places[index].has_tasks)) {
+        openmp_set_hint(pool->places[index].has_tasks, 1);
     }
-    if (read_hint(pool->n_sleepers) > 0) {
+    if (openmp_read_hint(pool->n_sleepers) > 0) {
         wake_for(pool, task);
     }
 }
@@ -400,7 +370,7 @@ static struct task *steal_of(struct task_pool *pool, unsigned index,
     }
     first = take_oldest(pool, index, of, n);
     if (queue->n == 0) {
-        set_hint(pool->places[index].has_tasks, 0);
+        openmp_set_hint(pool->places[index].has_tasks, 0);
     }
     front_unlock(&queue->mutex);
     return first;
@@ -427,7 +397,7 @@ static struct task *steal(struct task_pool *pool, unsigned index, unsigned n,
     for (unsigned i = 1; i < n && first == NULL; i++) {
         const unsigned other = (index + i) % n;
 
-        if (read_hint(pool->places[other].has_tasks)) {
+        if (openmp_read_hint(pool->places[other].has_tasks)) {
             first = steal_of(pool, other, of);
         }
     }

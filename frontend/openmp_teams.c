@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { PAGE = 4096 };
+enum { PAGE = OPENMP_HINTS * sizeof(unsigned) };
 
 /** A thread that runs parts of regions, of the teams that are not the usual one. */
 struct worker {
@@ -122,6 +122,24 @@ static void *new_memory(size_t size)
         front_fatal("OpenMP: no memory for a team");
     }
     return memset(block, 0, size);
+}
+
+static void *allocate_sequential(size_t size)
+{
+    static const tm_alloc_attr attr = {.name = "hints",
+                                       .protocol = TM_SEQUENTIAL};
+
+    return tm_alloc(size, &attr);
+}
+
+unsigned *openmp_new_hints(void)
+{
+    unsigned *hints = (unsigned *)FRONT_1(allocate_sequential, PAGE);
+
+    if (hints == NULL) {
+        front_fatal("OpenMP: no memory for a team");
+    }
+    return memset(hints, 0, PAGE);
 }
 
 // When all have met at its end the team is its leader's, and so is this.

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { N = 60 };
 
@@ -70,6 +71,14 @@ static void run_leagues(void)
     }
     printf("league %d %d %d %d, then %d\n", n_threads[0], n_threads[3],
            omp_get_num_teams(), omp_get_max_teams(), n_threads[4]);
+#pragma omp target thread_limit(2) map(tofrom : n_threads)
+    {
+        n_threads[5] = omp_get_thread_limit();
+#pragma omp parallel num_threads(4)
+#pragma omp master
+        n_threads[5] = 10 * n_threads[5] + omp_get_num_threads();
+    }
+    printf("limit %d, then %d\n", n_threads[5], omp_get_thread_limit());
     omp_set_num_teams(2);
 #pragma omp teams
     n_threads[omp_get_team_num()] = omp_get_num_teams();
@@ -97,7 +106,10 @@ static void run_memory(void)
            none == NULL);
     omp_free(large, small);
     large = omp_alloc(3000, small);
-    printf("again %d\n", large != NULL);
+    memset(large, 7, 3000);
+    large = omp_realloc(large, 3500, small, small);
+    none = omp_realloc(large, 9000, small, small);
+    printf("again %d %d %d\n", large[2999], none == NULL, large[0]);
     omp_free(large, small);
     omp_destroy_allocator(small);
 #pragma omp parallel for num_threads(3)

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Where OpenMP's threads run, as a text by a format: %n or %{thread_num} and so on, with a
+// width, a point if it is to stand at the right, and a zero in front to fill it with these.
+// Host and processors are those of the node where the thread is.
+#include "openmp.h"
+
+#include "front.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { FORMAT_MAX = 512, VALUE_MAX = 256, LINE_MAX_BYTES = 1024 };
+
+static const char usual_format[] = "level %L thread %i affinity %A";
+
+static TM_SHARED struct {
+    char format[FORMAT_MAX];
+    int are_shown; // OMP_DISPLAY_AFFINITY
+    int is_read;
+} settings;
+static tm_mutex settings_mutex;
+
+extern __typeof__(getpid) tmf_getpid;
+
+static long read_settings(void)
+{
+    const char *format = getenv("OMP_AFFINITY_FORMAT");
+    const char *shown = getenv("OMP_DISPLAY_AFFINITY");
+
+    (void)!tm_mutex_lock(&settings_mutex);
+    if (!settings.is_read) {
+        snprintf(settings.format, sizeof settings.format, "%s",
+                 format == NULL ? usual_format : format);
+        settings.are_shown = shown != NULL && (strcasecmp(shown, "true") == 0 ||
+                                               strcmp(shown, "1") == 0);
+        settings.is_read = 1;
+    }
+    (void)!tm_mutex_unlock(&settings_mutex);
+    return 0;
+}
+
+static void await_settings(void)
+{
+    if (!settings.is_read) {
+        FRONT_1(read_settings, 0);
+    }
+}
+
+const char *openmp_affinity_format(void)
+{
+    await_settings();
+    return settings.format;
+}
+
+bool openmp_shows_affinity(void)
+{
+    await_settings();
+    return settings.are_shown;
+}
+
+// ---- fields
+
+/** What is known of the caller: on its private stack, whose node's functions may be called. */
+struct facts {
+    unsigned team;
+    unsigned n_teams;
+    unsigned level;
+    unsigned number;
+    unsigned n;
+    int ancestor;
+    long process;
+};
+
+struct field {
+    char letter;
+    const char *name;
+};
+
+static const struct field fields[] = {
+    {'t', "team_num"},
+    {'T', "num_teams"},
+    {'L', "nesting_level"},
+    {'n', "thread_num"},
+    {'N', "num_threads"},
+    {'a', "ancestor_tnum"},
+    {'H', "host"},
+    {'P', "process_id"},
+    {'i', "native_thread_id"},
+    {'A', "thread_affinity"},
+};
+
+/** A text that is cut off where its room ends. */
+struct text {
+    char *at;
+    size_t room;
+    size_t length; // of the whole
+};
+
+static void add(struct text *text, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++, text->length++) {
+        if (text->length + 1 < text->room) {
+            text->at[text->length] = bytes[i];
+        }
+    }
+}
+
+static void add_many(struct text *text, char byte, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(text, &byte, 1);
+    }
+}
+
+static int last_of_run(const cpu_set_t *set, int first)
+{
+    int last = first;
+
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, set)) {
+        last++;
+    }
+    return last;
+}
+
+// As 0-3,6.
+static void put_processors(char *value)
+{
+    struct text text = {value, VALUE_MAX, 0};
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        CPU_ZERO(&set);
+    }
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        char run[32];
+
+        if (!CPU_ISSET(i, &set)) {
+            continue;
+        }
+        snprintf(run, sizeof run, "%s%d", text.length > 0 ? "," : "", i);
+        add(&text, run, strlen(run));
+        if (last_of_run(&set, i) > i) {
+            i = last_of_run(&set, i);
+            snprintf(run, sizeof run, "-%d", i);
+            add(&text, run, strlen(run));
+        }
+    }
+    value[text.length < VALUE_MAX ? text.length : VALUE_MAX - 1] = '\0';
+}
+
+static void put_number(char *value, long number)
+{
+    snprintf(value, VALUE_MAX, "%ld", number);
+}
+
+// @return is it a number?
+static bool put_value(char *value, char letter, const struct facts *facts)
+{
+    switch (letter) {
+    case 't':
+        put_number(value, facts->team);
+        return true;
+    case 'T':
+        put_number(value, facts->n_teams);
+        return true;
+    case 'L':
+        put_number(value, facts->level);
+        return true;
+    case 'n':
+        put_number(value, facts->number);
+        return true;
+    case 'N':
+        put_number(value, facts->n);
+        return true;
+    case 'a':
+        put_number(value, facts->ancestor);
+        return true;
+    case 'P':
+        put_number(value, facts->process);
+        return true;
+    case 'i':
+        put_number(value, gettid());
+        return true;
+    case 'H':
+        if (gethostname(value, VALUE_MAX) != 0) {
+            value[0] = '\0';
+        }
+        return false;
+    case 'A':
+        put_processors(value);
+        return false;
+    default:
+        snprintf(value, VALUE_MAX, "undefined");
+        return false;
+    }
+}
+
+/** What stands between % and the letter. */
+struct shape {
+    bool has_zeros;
+    bool is_right;
+    size_t width;
+};
+
+static void add_value(struct text *text, char letter, struct shape shape,
+                      const struct facts *facts)
+{
+    char value[VALUE_MAX];
+    const bool is_number = put_value(value, letter, facts);
+    const size_t length = strlen(value);
+    const size_t n = length < shape.width ? shape.width - length : 0;
+    const bool has_zeros = shape.has_zeros && shape.is_right && is_number;
+    const bool has_sign = has_zeros && value[0] == '-';
+
+    add(text, value, has_sign);
+    add_many(text, has_zeros ? '0' : ' ', shape.is_right ? n : 0);
+    add(text, value + has_sign, length - has_sign);
+    add_many(text, ' ', shape.is_right ? 0 : n);
+}
+
+static struct shape read_shape(const char **at)
+{
+    struct shape shape = {0};
+
+    shape.has_zeros = **at == '0';
+    *at += shape.has_zeros;
+    shape.is_right = **at == '.';
+    *at += shape.is_right;
+    for (; **at >= '0' && **at <= '9' && shape.width < LINE_MAX_BYTES; ++*at) {
+        shape.width = shape.width * 10 + (size_t)(**at - '0');
+    }
+    return shape;
+}
+
+// A letter, or {a name}. @return '\0': there is none of that name
+static char read_letter(const char **at)
+{
+    const char *first = *at + 1;
+    const char *end = **at == '{' ? strchr(first, '}') : NULL;
+
+    if (end == NULL) {
+        return **at == '\0' ? '\0' : *(*at)++;
+    }
+    *at = end + 1;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strlen(fields[i].name) == (size_t)(end - first) &&
+            strncmp(fields[i].name, first, (size_t)(end - first)) == 0) {
+            return fields[i].letter;
+        }
+    }
+    return '\0';
+}
+
+static void write_text(struct text *text, const char *format,
+                       const struct facts *facts)
+{
+    while (*format != '\0') {
+        struct shape shape;
+
+        if (format[0] != '%' || format[1] == '%') {
+            add(text, format, 1);
+            format += 1 + (format[0] == '%');
+            continue;
+        }
+        format++;
+        shape = read_shape(&format);
+        add_value(text, read_letter(&format), shape, facts);
+    }
+    if (text->room > 0) {
+        text->at[text->length < text->room ? text->length : text->room - 1] =
+            '\0';
+    }
+}
+
+static long show_line(const char *format, const struct facts *facts)
+{
+    char line[LINE_MAX_BYTES];
+    struct text text = {line, sizeof line, 0};
+
+    write_text(&text, format, facts);
+    fprintf(stderr, "%s\n", line);
+    return 0;
+}
+
+// ---- calls; formats and buffers are the program's, read and written in its context
+
+static struct facts facts_of_caller(void)
+{
+    const struct member *member = openmp_self();
+
+    return (struct facts){
+        .team = member->team_number,
+        .n_teams = member->n_teams > 0 ? member->n_teams : 1,
+        .level = member->level,
+        .number = openmp_index(member),
+        .n = member->n,
+        .ancestor = member->level == 0
+                        ? -1
+                        : (int)openmp_rank(member, member->level - 1).number,
+        .process = tmf_getpid(),
+    };
+}
+
+static const char *chosen(const char *format)
+{
+    return format == NULL || *format == '\0' ? openmp_affinity_format()
+                                             : format;
+}
+
+static size_t copy_out(char *to, size_t room, const char *from)
+{
+    struct text text = {to, room, 0};
+
+    add(&text, from, strlen(from));
+    if (room > 0) {
+        to[text.length < room ? text.length : room - 1] = '\0';
+    }
+    return text.length;
+}
+
+void omp_set_affinity_format(const char *format);
+void omp_set_affinity_format(const char *format)
+{
+    await_settings();
+    copy_out(settings.format, sizeof settings.format, format);
+}
+
+size_t omp_get_affinity_format(char *buffer, size_t size);
+size_t omp_get_affinity_format(char *buffer, size_t size)
+{
+    return copy_out(buffer, size, openmp_affinity_format());
+}
+
+void omp_display_affinity(const char *format)
+{
+    char own[FORMAT_MAX];
+    const struct facts facts = facts_of_caller();
+
+    copy_out(own, sizeof own, chosen(format));
+    FRONT_2(show_line, own, &facts);
+}
+
+static long write_line(struct text *text, const char *format,
+                       const struct facts *facts)
+{
+    write_text(text, format, facts);
+    return 0;
+}
+
+size_t omp_capture_affinity(char *buffer, size_t size, const char *format);
+size_t omp_capture_affinity(char *buffer, size_t size, const char *format)
+{
+    char own[FORMAT_MAX];
+    char line[LINE_MAX_BYTES];
+    struct text text = {line, sizeof line, 0};
+    const struct facts facts = facts_of_caller();
+
+    copy_out(own, sizeof own, chosen(format));
+    FRONT_3(write_line, &text, own, &facts);
+    copy_out(buffer, size, line);
+    return text.length;
+}
+
+// ---- as Fortran has them: texts have a length, and blanks at their end
+
+static void take_text(char *to, const char *from, size_t length)
+{
+    while (length > 0 && from[length - 1] == ' ') {
+        length--;
+    }
+    length = length < FORMAT_MAX - 1 ? length : FORMAT_MAX - 1;
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+static int give_text(char *to, size_t room, const char *from, size_t length)
+{
+    const size_t n = length < room ? length : room;
+
+    memcpy(to, from, n);
+    memset(to + n, ' ', room - n);
+    return (int)length;
+}
+
+void omp_set_affinity_format_(const char *format, size_t length);
+void omp_set_affinity_format_(const char *format, size_t length)
+{
+    char own[FORMAT_MAX];
+
+    take_text(own, format, length);
+    omp_set_affinity_format(own);
+}
+
+int omp_get_affinity_format_(char *buffer, size_t room);
+int omp_get_affinity_format_(char *buffer, size_t room)
+{
+    const char *format = openmp_affinity_format();
+
+    return give_text(buffer, room, format, strlen(format));
+}
+
+void omp_display_affinity_(const char *format, size_t length);
+void omp_display_affinity_(const char *format, size_t length)
+{
+    char own[FORMAT_MAX];
+
+    take_text(own, format, length);
+    omp_display_affinity(own);
+}
+
+int omp_capture_affinity_(char *buffer, const char *format, size_t room,
+                          size_t length);
+int omp_capture_affinity_(char *buffer, const char *format, size_t room,
+                          size_t length)
+{
+    char own[FORMAT_MAX];
+    char line[LINE_MAX_BYTES];
+    size_t all;
+
+    take_text(own, format, length);
+    all = omp_capture_affinity(line, sizeof line, own);
+    give_text(buffer, room, line, strlen(line));
+    return (int)all;
+}
