@@ -143,6 +143,9 @@ static void run_team(struct team *team, region *function, void *data)
     if (openmp_begin_tasks != NULL) {
         openmp_begin_tasks(team);
     }
+    if (openmp_begin_across != NULL) {
+        openmp_begin_across(team);
+    }
     FRONT_2(tm_barrier_init, &team->barrier, team->n);
     front_lend_locals(&loan, data);
     openmp_run_all(team);
@@ -222,11 +225,19 @@ void GOMP_barrier(void)
 
 // ---- mutual exclusion
 
+tm_status openmp_lock(void *mutex)
+{
+    if (openmp_across_post != NULL) {
+        openmp_across_post();
+    }
+    return front_lock(mutex);
+}
+
 #define PAIR(name, parameters, mutex)                                          \
     void name##_start parameters;                                              \
     void name##_start parameters                                               \
     {                                                                          \
-        front_lock(mutex);                                                     \
+        openmp_lock(mutex);                                                    \
     }                                                                          \
     void name##_end parameters;                                                \
     void name##_end parameters                                                 \

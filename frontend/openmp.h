@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* What OpenMP's files share: regions (openmp.c), teams (openmp_teams.c), worksharing (openmp_loops.c), tasks
+/* What OpenMP's files share: regions (openmp.c), teams (openmp_teams.c), worksharing (openmp_loops.c, openmp_across.c), tasks
  * (openmp_tasks.c, openmp_queues.c, openmp_depend.c), their reductions
  * (openmp_reductions.c), cancellation (openmp_cancel.c), devices (openmp_device.c) and
  * library calls (openmp_calls.c, openmp_environment.c). All in the program's context. */
@@ -90,6 +90,7 @@ struct team {
     uintptr_t *reductions; ///< of its tasks, or NULL
     void *room;            ///< theirs
     struct gate gate;
+    unsigned *is_awaited;    ///< hints, by threads: openmp_across.c; or NULL
     unsigned *has_cancelled; ///< a hint: something; NULL: no region asked yet
     struct task_pool
         *pool;          ///< openmp_queues.c; NULL: no region of it had tasks
@@ -157,7 +158,8 @@ struct member {
     long n_done;   ///< of them, those that all have left: before a barrier
     long n_chunks; ///< that it has taken of its share
     struct share *share;
-    long ticket; ///< of its chunk of an ordered loop
+    long ticket;           ///< of its chunk of an ordered loop
+    struct across *across; ///< of a loop whose iterations wait; or NULL
     struct front_locals_loan copied;
     uintptr_t *reductions; ///< the innermost; openmp_reductions.c
     long n_barriers;       ///< of the region that it has passed
@@ -194,6 +196,9 @@ struct rank openmp_rank(const struct member *member, unsigned level);
  * @return threads that it had */
 unsigned openmp_run(region *function, void *data, unsigned n,
                     const struct share *first, uintptr_t *reductions);
+
+/** front_lock() of a mutex of the program's. */
+tm_status openmp_lock(void *mutex);
 
 /** Run one thread's part of the team's region. */
 void openmp_run_part(struct team *team, unsigned number);
@@ -236,6 +241,14 @@ static inline unsigned openmp_read_hint(const unsigned *hint)
 void openmp_clear_shares(struct team *team);
 void openmp_enter_first(const struct share *settings);
 void openmp_leave_shares(struct member *member);
+
+// ---- openmp_across.c, which a program without such loops has not
+
+/** A region begins; by who begins it, alone. */
+void openmp_begin_across(struct team *team) __attribute__((weak));
+
+/** The caller is about to wait for a mutex: tell how far it is. */
+void openmp_across_post(void) __attribute__((weak));
 
 // ---- openmp_environment.c
 

@@ -323,7 +323,7 @@ static int enter_nest(struct nest_lock *lock, int is_taken)
 
 static void take_nest(struct nest_lock *lock)
 {
-    enter_nest(lock, !is_own(lock) && front_lock(lock) == TM_OK);
+    enter_nest(lock, !is_own(lock) && openmp_lock(lock) == TM_OK);
 }
 
 static int try_nest(struct nest_lock *lock)
@@ -343,7 +343,7 @@ static void leave_nest(struct nest_lock *lock)
 
 LOCK_FUNCTION(void, omp_init_lock, (void)object)
 LOCK_FUNCTION(void, omp_destroy_lock, (void)object)
-LOCK_FUNCTION(void, omp_set_lock, front_lock(object))
+LOCK_FUNCTION(void, omp_set_lock, openmp_lock(object))
 LOCK_FUNCTION(void, omp_unset_lock, front_unlock(object))
 LOCK_FUNCTION(int, omp_test_lock, return front_try_lock(object) == TM_OK)
 LOCK_FUNCTION(void, omp_init_nest_lock,

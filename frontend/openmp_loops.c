@@ -10,9 +10,8 @@
 // A share of the ring is set up anew only when all threads have left the construct that had
 // it: who is RING constructs ahead of another waits for that one. A thread has left one when
 // there is nothing in it for the thread to do, or when it has passed a barrier since.
-#include "openmp.h"
+#include "openmp_loops.h"
 
-#include <stdarg.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -36,22 +35,22 @@ static long place_of(const struct member *member)
     return member->share - member->team->ring.share;
 }
 
-static void lock_share(const struct member *member)
+void share_lock(const struct member *member)
 {
     if (member->n > 1) {
         front_lock(&member->team->ring.mutex[place_of(member)]);
     }
 }
 
-static void unlock_share(const struct member *member)
+void share_unlock(const struct member *member)
 {
     if (member->n > 1) {
         front_unlock(&member->team->ring.mutex[place_of(member)]);
     }
 }
 
-// REQUIRES(lock_share)
-static void wait_at_share(const struct member *member)
+// REQUIRES(share_lock)
+void share_wait(const struct member *member)
 {
     struct ring *ring = &member->team->ring;
 
@@ -59,8 +58,8 @@ static void wait_at_share(const struct member *member)
             &ring->mutex[place_of(member)]);
 }
 
-// REQUIRES(lock_share)
-static void wake_at_share(const struct member *member)
+// REQUIRES(share_lock)
+void share_wake(const struct member *member)
 {
     FRONT_1(tm_cond_broadcast, &member->team->ring.cond[place_of(member)]);
 }
@@ -79,7 +78,7 @@ static void leave_construct(struct member *member)
     struct share *share = member->share;
 
     if (++share->n_left == member->n && share->n_waiting > 0) {
-        wake_at_share(member);
+        share_wake(member);
     }
 }
 
@@ -135,10 +134,10 @@ static struct share *enter_share(struct member *member,
         return member->share;
     }
     share = member->share = &member->team->ring.share[number % RING];
-    lock_share(member);
+    share_lock(member);
     while (share->number != number && !is_left(share, member)) {
         share->n_waiting++;
-        wait_at_share(member);
+        share_wait(member);
     }
     if (share->number != number) {
         set_up_share(share, settings, number);
@@ -252,6 +251,9 @@ static bool take_chunk_or_leave(struct member *member, unsigned long *first,
 {
     bool has_one = take_chunk(member, first, end);
 
+    if (member->across != NULL) {
+        openmp_across_chunk(member, has_one ? *first : 0, has_one ? *end : 0);
+    }
     if (!has_one) {
         leave_construct(member);
     }
@@ -266,7 +268,7 @@ static bool begin_loop(const struct share *settings, unsigned long *first,
 
     enter_share(member, settings);
     has_one = take_chunk_or_leave(member, first, end);
-    unlock_share(member);
+    share_unlock(member);
     return has_one;
 }
 
@@ -275,15 +277,14 @@ static bool next_chunk(unsigned long *first, unsigned long *end)
     struct member *member = self();
     bool has_one;
 
-    lock_share(member);
+    share_lock(member);
     has_one = take_chunk_or_leave(member, first, end);
-    unlock_share(member);
+    share_unlock(member);
     return has_one;
 }
 
-static struct share loop_of(unsigned long start, unsigned long end,
-                            unsigned long step, enum schedule kind,
-                            unsigned long chunk)
+struct share loop_of(unsigned long start, unsigned long end, unsigned long step,
+                     enum schedule kind, unsigned long chunk)
 {
     return (struct share){.next = start,
                           .end = end,
@@ -293,8 +294,8 @@ static struct share loop_of(unsigned long start, unsigned long end,
                           .chunk = chunk};
 }
 
-static struct share loop_at_run_time(unsigned long start, unsigned long end,
-                                     unsigned long step)
+struct share loop_at_run_time(unsigned long start, unsigned long end,
+                              unsigned long step)
 {
     const struct icvs *icvs = &self()->icvs;
 
@@ -313,7 +314,7 @@ static struct share unsigned_loop(struct share loop, bool is_up)
 static void wait_for_turn(const struct member *member)
 {
     while (member->share->turn != member->ticket) {
-        wait_at_share(member);
+        share_wait(member);
     }
 }
 
@@ -325,12 +326,12 @@ static bool next_ordered(unsigned long *first, unsigned long *end)
     if (member->n == 1) {
         return take_chunk_or_leave(member, first, end);
     }
-    lock_share(member);
+    share_lock(member);
     wait_for_turn(member);
     member->share->turn++;
-    wake_at_share(member);
+    share_wake(member);
     has_one = take_chunk_or_leave(member, first, end);
-    unlock_share(member);
+    share_unlock(member);
     return has_one;
 }
 
@@ -340,9 +341,9 @@ void GOMP_ordered_start(void)
     struct member *member = self();
 
     if (member->n > 1) {
-        lock_share(member);
+        share_lock(member);
         wait_for_turn(member);
-        unlock_share(member);
+        share_unlock(member);
     }
 }
 
@@ -355,11 +356,6 @@ static void run_loop(region *function, void *data, unsigned n,
 {
     openmp_run(function, data, n, &settings, NULL);
 }
-
-// Parameters that not all of them have.
-#define NO_MORE()
-#define WITH_UP() bool up,
-#define WITH_CHUNK() , long chunk
 
 // Of a loop over numbers of a type: what begins it, and what goes on.
 #define START_AND_NEXT(prefix, name, type, up, extra, begin, go_on, settings)  \
@@ -399,13 +395,6 @@ static void run_loop(region *function, void *data, unsigned n,
     START_AND_NEXT(GOMP_loop_ull_ordered_, name, ulong, WITH_UP, extra,        \
                    begin_loop, next_ordered, unsigned_loop(settings, up))
 
-#define OF(kind)                                                               \
-    loop_of((unsigned long)start, (unsigned long)end, (unsigned long)step,     \
-            kind, (unsigned long)chunk)
-#define OF_RUN_TIME                                                            \
-    loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
-                     (unsigned long)step)
-
 LOOP_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
 LOOP_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
 LOOP_FUNCTIONS(guided, WITH_CHUNK, OF(GUIDED))
@@ -436,8 +425,7 @@ BARRIER(GOMP_loop_end)
 
 enum { AT_RUN_TIME = 0, IS_MONOTONIC = 1u << 31 };
 
-static struct share loop_of_kind(struct share loop, unsigned schedule,
-                                 long chunk)
+struct share loop_of_kind(struct share loop, unsigned schedule, long chunk)
 {
     const unsigned kind = schedule & ~IS_MONOTONIC;
 
@@ -483,10 +471,8 @@ static void use_memory(const struct member *member, uintptr_t *reductions,
     }
 }
 
-// @param first  NULL: the compiler shares out the steps itself
-static bool begin_with_memory(struct share settings, unsigned long *first,
-                              unsigned long *end, uintptr_t *reductions,
-                              void **memory)
+bool loop_begin(struct share settings, unsigned long *first, unsigned long *end,
+                uintptr_t *reductions, void **memory)
 {
     struct member *member = self();
     bool has_one = true;
@@ -498,7 +484,7 @@ static bool begin_with_memory(struct share settings, unsigned long *first,
     } else {
         has_one = take_chunk_or_leave(member, first, end);
     }
-    unlock_share(member);
+    share_unlock(member);
     use_memory(member, reductions, memory);
     return has_one;
 }
@@ -511,10 +497,9 @@ static bool begin_with_memory(struct share settings, unsigned long *first,
               type chunk, type *first, type *last, uintptr_t *reductions,      \
               void **memory)                                                   \
     {                                                                          \
-        return begin_with_memory(                                              \
-            loop_of_kind(settings, schedule, (long)chunk),                     \
-            (unsigned long *)first, (unsigned long *)last, reductions,         \
-            memory);                                                           \
+        return loop_begin(loop_of_kind(settings, schedule, (long)chunk),       \
+                          (unsigned long *)first, (unsigned long *)last,       \
+                          reductions, memory);                                 \
     }
 
 #define ANY OF(STATIC)
@@ -527,163 +512,8 @@ START_WITH_MEMORY(GOMP_loop_ull_ordered_start, ulong, WITH_UP,
 void GOMP_scope_start(uintptr_t *reductions);
 void GOMP_scope_start(uintptr_t *reductions)
 {
-    begin_with_memory(loop_of(0, 0, 1, STATIC, 0), NULL, NULL, reductions,
-                      NULL);
+    loop_begin(loop_of(0, 0, 1, STATIC, 0), NULL, NULL, reductions, NULL);
 }
-
-// ---- loops whose iterations wait for others. They are counted from 0 on, the outermost
-// loop is shared out. Each piece of it has a post: how far its thread has come, as the numbers
-// of an iteration, which rise.
-
-static unsigned long piece_of(const struct share *share, unsigned long first,
-                              unsigned n_threads)
-{
-    const unsigned long each = share->end / n_threads;
-    const unsigned long more = share->end % n_threads;
-
-    if (share->kind == GUIDED) {
-        return first;
-    }
-    if (share->kind != STATIC || share->chunk > 0) {
-        return first / (share->chunk == 0 ? 1 : share->chunk);
-    }
-    return first < more * (each + 1)
-               ? first / (each + 1)
-               : more + (first - more * (each + 1)) / each;
-}
-
-static unsigned long *post_of(const struct member *member, unsigned long first)
-{
-    const struct share *share = member->share;
-    unsigned long *posts = share->block[FOR_POSTS];
-
-    return posts + piece_of(share, first, member->n) * (share->n_counts + 1ul);
-}
-
-static bool begin_across(struct share settings, unsigned n,
-                         unsigned long *first, unsigned long *end,
-                         uintptr_t *reductions, void **memory)
-{
-    const unsigned n_threads = self()->n;
-
-    settings.is_unsigned = 1;
-    settings.n_counts = n;
-    if (settings.end > 0 && n_threads > 1) {
-        settings.block_size[FOR_POSTS] =
-            (piece_of(&settings, settings.end - 1, n_threads) + 1) * (n + 1ul) *
-            sizeof(unsigned long);
-    }
-    return begin_with_memory(settings, first, end, reductions, memory);
-}
-
-static bool is_posted(const unsigned long *post, const unsigned long *wanted,
-                      unsigned n)
-{
-    if (post[0] == 0) {
-        return false;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        if (post[1 + i] != wanted[i]) {
-            return post[1 + i] > wanted[i];
-        }
-    }
-    return true;
-}
-
-static void post_iteration(const unsigned long *counts)
-{
-    struct member *member = self();
-    unsigned long *post;
-
-    if (member->n == 1) {
-        return;
-    }
-    lock_share(member);
-    post = post_of(member, counts[0]);
-    post[0] = 1;
-    memcpy(post + 1, counts, member->share->n_counts * sizeof *post);
-    wake_at_share(member);
-    unlock_share(member);
-}
-
-static void await_iteration(const unsigned long *wanted)
-{
-    struct member *member = self();
-    const struct share *share = member->share;
-
-    if (member->n == 1) {
-        return;
-    }
-    lock_share(member);
-    while (wanted[0] < share->end &&
-           !is_posted(post_of(member, wanted[0]), wanted, share->n_counts)) {
-        wait_at_share(member);
-    }
-    unlock_share(member);
-}
-
-#define POST_AND_WAIT(post, wait, type)                                        \
-    void post(type *counts);                                                   \
-    void post(type *counts)                                                    \
-    {                                                                          \
-        post_iteration((unsigned long *)counts);                               \
-    }                                                                          \
-    void wait(type first, ...);                                                \
-    void wait(type first, ...)                                                 \
-    {                                                                          \
-        const unsigned n = self()->share->n_counts;                            \
-        unsigned long wanted[n];                                               \
-        va_list more;                                                          \
-                                                                               \
-        wanted[0] = (unsigned long)first;                                      \
-        va_start(more, first);                                                 \
-        for (unsigned i = 1; i < n; i++) {                                     \
-            wanted[i] = (unsigned long)va_arg(more, type);                     \
-        }                                                                      \
-        va_end(more);                                                          \
-        await_iteration(wanted);                                               \
-    }
-
-POST_AND_WAIT(GOMP_doacross_post, GOMP_doacross_wait, long)
-POST_AND_WAIT(GOMP_doacross_ull_post, GOMP_doacross_ull_wait, ulong)
-
-#define ACROSS(name, type, extra, settings)                                    \
-    bool name(unsigned n, type *counts extra(), type *first, type *last);      \
-    bool name(unsigned n, type *counts extra(), type *first, type *last)       \
-    {                                                                          \
-        const ulong start = 0;                                                 \
-        const ulong end = (ulong)counts[0];                                    \
-        const ulong step = 1;                                                  \
-                                                                               \
-        return begin_across(settings, n, (unsigned long *)first,               \
-                            (unsigned long *)last, NULL, NULL);                \
-    }
-
-#define ACROSS_WITH_MEMORY(name, type)                                         \
-    bool name(unsigned n, type *counts, unsigned schedule, type chunk,         \
-              type *first, type *last, uintptr_t *reductions, void **memory);  \
-    bool name(unsigned n, type *counts, unsigned schedule, type chunk,         \
-              type *first, type *last, uintptr_t *reductions, void **memory)   \
-    {                                                                          \
-        const struct share all = loop_of(0, (ulong)counts[0], 1, STATIC, 0);   \
-                                                                               \
-        return begin_across(loop_of_kind(all, schedule, (long)chunk), n,       \
-                            (unsigned long *)first, (unsigned long *)last,     \
-                            reductions, memory);                               \
-    }
-
-#define WITH_ULL_CHUNK() , ulong chunk
-
-ACROSS(GOMP_loop_doacross_static_start, long, WITH_CHUNK, OF(STATIC))
-ACROSS(GOMP_loop_doacross_dynamic_start, long, WITH_CHUNK, OF(DYNAMIC))
-ACROSS(GOMP_loop_doacross_guided_start, long, WITH_CHUNK, OF(GUIDED))
-ACROSS(GOMP_loop_doacross_runtime_start, long, NO_MORE, OF_RUN_TIME)
-ACROSS(GOMP_loop_ull_doacross_static_start, ulong, WITH_ULL_CHUNK, OF(STATIC))
-ACROSS(GOMP_loop_ull_doacross_dynamic_start, ulong, WITH_ULL_CHUNK, OF(DYNAMIC))
-ACROSS(GOMP_loop_ull_doacross_guided_start, ulong, WITH_ULL_CHUNK, OF(GUIDED))
-ACROSS(GOMP_loop_ull_doacross_runtime_start, ulong, NO_MORE, OF_RUN_TIME)
-ACROSS_WITH_MEMORY(GOMP_loop_doacross_start, long)
-ACROSS_WITH_MEMORY(GOMP_loop_ull_doacross_start, ulong)
 
 // ---- sections: a loop from 1
 
@@ -703,8 +533,8 @@ unsigned GOMP_sections2_start(unsigned n, uintptr_t *reductions, void **memory)
     unsigned long first;
     unsigned long end;
 
-    return begin_with_memory(loop_of(1, n + 1ul, 1, DYNAMIC, 1), &first, &end,
-                             reductions, memory)
+    return loop_begin(loop_of(1, n + 1ul, 1, DYNAMIC, 1), &first, &end,
+                      reductions, memory)
                ? (unsigned)first
                : 0;
 }
@@ -745,7 +575,7 @@ bool GOMP_single_start(void)
     enter_share(member, &one);
     is_first = take_chunk(member, &first, &end);
     leave_construct(member);
-    unlock_share(member);
+    share_unlock(member);
     return is_first;
 }
 
@@ -790,7 +620,7 @@ void openmp_enter_first(const struct share *settings)
     struct member *member = self();
 
     enter_share(member, settings);
-    unlock_share(member);
+    share_unlock(member);
 }
 
 void openmp_leave_shares(struct member *member)

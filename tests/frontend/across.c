@@ -83,6 +83,55 @@ static void run_lines(void)
     printf("lines %ld %ld %ld\n", line[98], line[97], line[198]);
 }
 
+// Who waits for an iteration holds a lock that the thread of that one wants next.
+static void wait_in_lock(void)
+{
+    omp_lock_t lock;
+    int n = 0;
+
+    omp_init_lock(&lock);
+    for (int round = 0; round < N; round++) {
+#pragma omp parallel for ordered(1) schedule(static, 1)
+        for (int i = 0; i < 3; i++) {
+            if (i == 2) {
+                omp_set_lock(&lock);
+#pragma omp ordered depend(sink : i - 1)
+                n++;
+                omp_unset_lock(&lock);
+            } else {
+#pragma omp ordered depend(source)
+                omp_set_lock(&lock);
+                n += 2;
+                omp_unset_lock(&lock);
+            }
+        }
+    }
+    omp_destroy_lock(&lock);
+    printf("locks %d\n", n);
+}
+
+// Pieces that are taken before and after others wait for them; a thread is many iterations
+// ahead of the one that waits.
+static void run_wide(void)
+{
+    enum { ROWS = 40, COLUMNS = 500 };
+    static long wide[ROWS][COLUMNS];
+    long sum = 0;
+
+#pragma omp parallel for ordered(2) schedule(dynamic, 1)
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < COLUMNS; k++) {
+#pragma omp ordered depend(sink : i - 1, k)
+            wide[i][k] = i == 0 ? k : wide[i - 1][k] + k % 7;
+#pragma omp ordered depend(source)
+        }
+    }
+    for (int k = 0; k < COLUMNS; k++) {
+        sum += wide[ROWS - 1][k] * (k + 1);
+    }
+    printf("wide %ld\n", sum);
+}
+
 // Native loops that the compiler shares out itself have the same owners.
 static void tell_owners(void)
 {
@@ -108,8 +157,10 @@ int main(void)
 {
     omp_set_num_threads(3);
     add_grid();
+    wait_in_lock();
     run_grids();
     run_lines();
+    run_wide();
     tell_owners();
     omp_set_num_threads(1);
     run_grids();
