@@ -58,6 +58,7 @@ static struct member begin_member(const struct member *leader)
                            .team = leader->team,
                            .level = leader->level + 1,
                            .icvs = openmp_inner(&leader->icvs, leader->level),
+                           .n_counted = leader->n_counted,
                            .n_teams = leader->n_teams,
                            .team_number = leader->team_number};
 }
@@ -172,7 +173,7 @@ unsigned openmp_run(region *function, void *data, unsigned n,
         team->loop = *first;
     }
     run_team(team, function, data);
-    openmp_give_team_back(team);
+    openmp_give_team_back(self(), team);
     return n;
 }
 

@@ -168,7 +168,9 @@ struct member {
     struct task base;  ///< what it runs itself, if it has no team
     unsigned n_teams;  ///< of a league; 0: there is none
     unsigned team_number;
-    struct rank shown; ///< when it last was told where it runs
+    unsigned *n_counted; ///< threads of regions that its limit is of, but for
+                         ///< those that began them; NULL: the program's
+    struct rank shown;   ///< when it last was told where it runs
 };
 
 #define NOTHING(name)                                                          \
@@ -215,7 +217,7 @@ bool openmp_barrier(void);
  * @param n  threads that are wanted; 0: as many as is usual
  * @return NULL: the region has one thread */
 struct team *openmp_take_team(const struct member *leader, unsigned n);
-void openmp_give_team_back(struct team *team);
+void openmp_give_team_back(const struct member *leader, struct team *team);
 
 /** Let its threads run their parts, and the caller the first one; until all have. */
 void openmp_run_all(struct team *team);

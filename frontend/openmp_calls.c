@@ -16,6 +16,13 @@
 extern __typeof__(sysconf) tmf_sysconf;
 extern __typeof__(pthread_self) tmf_pthread_self;
 
+static int within_int(int64_t number)
+{
+    return number < INT_MIN   ? INT_MIN
+           : number > INT_MAX ? INT_MAX
+                              : (int)number;
+}
+
 // ---- questions
 
 #define ANSWER(type, name, value)                                              \
@@ -40,7 +47,7 @@ extern __typeof__(pthread_self) tmf_pthread_self;
     int name##_8_(const int64_t *asked);                                       \
     int name##_8_(const int64_t *asked)                                        \
     {                                                                          \
-        return name((int)*asked);                                              \
+        return name(within_int(*asked));                                       \
     }
 
 static double read_clock(void)
@@ -211,7 +218,7 @@ void omp_get_partition_place_nums_8_(int *numbers)
     void name##_8_(const int64_t *value);                                      \
     void name##_8_(const int64_t *value)                                       \
     {                                                                          \
-        name((int)*value);                                                     \
+        name(within_int(*value));                                              \
     }
 
 SETTING(omp_set_num_threads,

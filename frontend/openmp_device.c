@@ -97,24 +97,28 @@ static void run_on_host(region *function, void **addresses, unsigned limit)
 {
     struct member *member = openmp_self();
     const struct member before = *member;
+    unsigned n_counted = 0;
 
-    *member = (struct member){.n = 1, .icvs = openmp_initial()};
+    *member = (struct member){
+        .n = 1, .icvs = openmp_initial(), .n_counted = &n_counted};
     member->icvs.thread_limit = limit > 0 ? limit : member->icvs.thread_limit;
     function(addresses);
     openmp_leave_shares(member);
     *member = before;
 }
 
-static int is_own(const unsigned short *kinds, size_t i)
+// An argument that is not there has no address.
+static bool is_own(void *const *addresses, const unsigned short *kinds,
+                   size_t i)
 {
-    return (kinds[i] & UCHAR_MAX) == FIRSTPRIVATE;
+    return (kinds[i] & UCHAR_MAX) == FIRSTPRIVATE && addresses[i] != NULL;
 }
 
 static void copy_own(size_t n, void **addresses, const size_t *sizes,
                      const unsigned short *kinds)
 {
     for (size_t i = 0; i < n; i++) {
-        if (is_own(kinds, i)) {
+        if (is_own(addresses, kinds, i)) {
             void *copy =
                 front_new_block(sizes[i], (size_t)1 << (kinds[i] >> CHAR_BIT));
 
@@ -129,7 +133,7 @@ static void copy_own(size_t n, void **addresses, const size_t *sizes,
 static void free_own(size_t n, void **addresses, const unsigned short *kinds)
 {
     for (size_t i = 0; i < n; i++) {
-        if (is_own(kinds, i)) {
+        if (is_own(addresses, kinds, i)) {
             front_free(addresses[i]);
         }
     }
@@ -216,8 +220,10 @@ void GOMP_teams_reg(region *function, void *data, unsigned n, unsigned limit,
 {
     struct member *member = openmp_self();
     const struct member before = *member;
+    unsigned n_counted = 0;
 
     (void)flags;
+    member->n_counted = &n_counted;
     n = n > 0 ? n : openmp_teams(USUAL_TEAMS);
     begin_league(member, n, limit > 0 ? limit : openmp_teams_limit());
     for (; member->team_number < n; member->team_number++) {

@@ -277,11 +277,9 @@ void omp_fulfill_event(struct openmp_event *event)
     front_unlock(&event_mutex);
 }
 
-void omp_fulfill_event_(struct openmp_event *const *event);
-void omp_fulfill_event_(struct openmp_event *const *event)
-{
-    omp_fulfill_event(*event);
-}
+// Fortran gives the handle itself.
+void omp_fulfill_event_(struct openmp_event *event)
+    __attribute__((alias("omp_fulfill_event")));
 
 static void wait_for_event(const struct openmp_event *event)
 {

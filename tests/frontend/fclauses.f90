@@ -15,6 +15,7 @@ program fclauses
     real(8) :: sums(4)
     integer(8) :: wide
     integer(omp_allocator_handle_kind) :: allocator
+    integer(omp_event_handle_kind) :: event
 
     call omp_set_num_threads(4)
     total = 0
@@ -97,8 +98,35 @@ program fclauses
     !$omp end target teams distribute parallel do
     print *, 'target', list(2), sum(list(3:)), last
 
+    !$omp parallel num_threads(2)
+    !$omp single
+    !$omp task detach(event)
+    list(1) = 7
+    !$omp end task
+    !$omp task shared(event)
+    list(2) = 8
+    call omp_fulfill_event(event)
+    !$omp end task
+    !$omp end single
+    !$omp end parallel
+    print *, 'event', list(1), list(2)
+    call give_device(list(1))
+    call give_device()
+    print *, 'optional', list(1), omp_get_ancestor_thread_num(-huge(wide)), &
+        omp_get_team_size(huge(wide))
+
     allocator = omp_get_default_allocator()
     call omp_set_default_allocator(allocator)
     print *, 'calls', allocator, omp_get_max_teams(), omp_get_place_num_procs(0), &
         omp_get_num_teams(), omp_get_team_num(), omp_get_thread_limit()
+contains
+    subroutine give_device(there)
+        integer, optional :: there
+
+        !$omp target data map(there) use_device_addr(there)
+        !$omp target has_device_addr(there)
+        if (present(there)) there = there + 1
+        !$omp end target
+        !$omp end target data
+    end subroutine give_device
 end program fclauses
