@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Streams of the C library: opening, bytes, lines, places and buffering. What is formatted:
-// formatted.c. The C++ library's calls: streams.c.
+// formatted.c. Libraries' calls: libraries.c.
 #include "on_root.h"
 
 #include <errno.h>

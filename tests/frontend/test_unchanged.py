@@ -106,14 +106,24 @@ class Tests:
         if shutil.which(native) is None:
             print(f"no {native}: skipped")
             sys.exit(SKIPPED)
+        if name == "given":
+            flags += self.make_library()
         self.succeed(native, *flags, source, "-latomic", "-o", self.path("native"))
         self.succeed(self.teamster, command, *flags, source, "-o", self.path("unchanged"))
+
+    def make_library(self):
+        """A library of others. @return what links it"""
+        self.succeed("gcc", "-O2", "-D_FORTIFY_SOURCE=2", "-shared", "-fPIC", "-pthread",
+                     os.path.join(FOLDER, "library", "given.c"), "-o",
+                     self.path("libgiven.so"))
+        return ["-Wl,--no-as-needed", "-L" + self.folder, "-lgiven",
+                "-Wl,-rpath," + self.folder]
 
     def arguments(self, name):
         words = self.write("words", "a few words and a few more\n" * 300)
         if name == "futures":
             return [self.path("written")]
-        return [words] if name in ("files", "table") else []
+        return [words] if name in ("files", "given", "table") else []
 
     def wanted(self, name, arguments):
         """@return exit code and output: natively, or as is written beside the program"""

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A library of others (library/given.c): what it has allocated and opened is used by threads of
+// all nodes, and by others than those that had it made.
+#include "library/given.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 4 };
+
+static struct given *of_all;
+static struct given *of_thread;
+static sem_t is_open;
+static char *names[THREADS];
+static long sums[THREADS];
+
+static void *read_lines(void *argument)
+{
+    const int me = *(int *)argument;
+    char word[16];
+
+    for (char *line = given_line(of_all); line != NULL;
+         line = given_line(of_all)) {
+        sums[me] += (long)strlen(line) * line[0];
+        free(line);
+    }
+    snprintf(word, sizeof word, ".%d", me);
+    names[me] = given_name(of_all, word);
+    return NULL;
+}
+
+static void *open_file(void *path)
+{
+    of_thread = given_open(path);
+    sem_post(&is_open);
+    given_await(of_thread, 1);
+    given_tell(of_thread);
+    return NULL;
+}
+
+static void run_readers(const char *path)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    long sum = 0;
+
+    of_all = given_open(path);
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        pthread_create(&threads[i], NULL, read_lines, &numbers[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        sum += sums[i];
+        printf("%s\n", strrchr(names[i], '/'));
+        free(names[i]);
+    }
+    given_tell(of_all);
+    printf("sum %ld\n", sum);
+    given_close(of_all);
+}
+
+static void run_opener(char *path)
+{
+    pthread_t thread;
+    char *line;
+
+    pthread_create(&thread, NULL, open_file, path);
+    sem_wait(&is_open);
+    line = given_line(of_thread);
+    pthread_join(thread, NULL);
+    printf("first %s", line);
+    free(line);
+    line = given_name(of_thread, "!");
+    printf("%s\n", strrchr(line, '/'));
+    free(line);
+    given_close(of_thread);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || given_open("/none") != NULL) {
+        return 1;
+    }
+    sem_init(&is_open, 0, 0);
+    run_readers(argv[1]);
+    run_opener(argv[1]);
+    return 0;
+}
