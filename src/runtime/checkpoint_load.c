@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clerk reads this node's part of a checkpoint: it goes through all files, takes the pages that
-// are this node's to read, and writes them where the program has them. Pages that have not
+// The clerk reads this node's part of a checkpoint: it goes through the files that have pages for
+// this node to read, and writes these where the program has them. Other files need not be on its host. Pages that have not
 // changed for some time are in older files: a file says which, where in it, and the checksum
 // in front of that place.
 //
@@ -163,13 +163,19 @@ static const char *load_kept(struct file_load *load,
 
 // ---- a file
 
+static int has_pages_for_here(const struct loading *loading, unsigned file)
+{
+    return checkpoint_is_read_at(file, loading->n_files, loading->n_nodes,
+                                 loading->place);
+}
+
 // Who reads it: all of a stretch is in one place.
 static int is_for_here(const struct file_load *load, page_no page)
 {
     const struct loading *loading = load->loading;
 
-    return restore_place(load->file, loading->n_files, loading->n_nodes,
-                         page / SPACE_BLOCK) == loading->place;
+    return checkpoint_place_of(load->file, loading->n_files, loading->n_nodes,
+                               page / SPACE_BLOCK) == loading->place;
 }
 
 static int take_pages(void *owner, const struct message *message)
@@ -191,8 +197,8 @@ static const char *load_file(struct node *node, const struct loading *loading,
 {
     struct file_load load = {
         .node = node, .loading = loading, .file = file, .n_pages = n_pages};
-    const char *why =
-        restore_each(node, loading->generation, file, take_pages, &load);
+    const char *why = restore_each(node, loading->generation, file, UINT64_MAX,
+                                   take_pages, &load);
 
     close_older(&load);
     return why != NULL ? why : load.why;
@@ -238,7 +244,9 @@ static void load_part(struct node *node)
     planned_faults_delay_load(&node->planned_faults);
     loading = describe_loading(node);
     for (; file < loading.n_files && why == NULL; file++) {
-        why = load_file(node, &loading, file, &n_pages);
+        if (has_pages_for_here(&loading, file)) {
+            why = load_file(node, &loading, file, &n_pages);
+        }
     }
     node_enter(node);
     buddies_note_read(node, n_pages * TM_PAGE_SIZE);
