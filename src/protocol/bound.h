@@ -212,7 +212,7 @@ void bound_tell_twin(struct engine *engine, page_no page, unsigned n_lines);
 
 #else
 
-#define bound_tell(...) ((void)0)
+#define bound_tell(engine, range, event) ((void)(engine), (void)(range))
 #define bound_tell_sent(...) ((void)0)
 #define bound_tell_taken(engine, page, stamp, before) ((void)(before))
 #define bound_n_unstamped(...) 0
