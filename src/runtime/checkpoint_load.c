@@ -7,10 +7,12 @@
 //
 // L1 What is read from an older file is the record that was written there.
 #include "base/ensure.h"
+#include "base/log.h"
 #include "pages/causality.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -239,6 +241,7 @@ static void load_part(struct node *node)
     struct loading loading;
     const char *why = NULL;
     uint64_t n_pages = 0;
+    unsigned n_read = 0;
     unsigned file = 0;
 
     planned_faults_delay_load(&node->planned_faults);
@@ -246,8 +249,12 @@ static void load_part(struct node *node)
     for (; file < loading.n_files && why == NULL; file++) {
         if (has_pages_for_here(&loading, file)) {
             why = load_file(node, &loading, file, &n_pages);
+            n_read++;
         }
     }
+    log_debug("checkpoint %" PRIu64 ": %" PRIu64
+              " pages, read in %u of %u files",
+              loading.generation, n_pages, n_read, loading.n_files);
     node_enter(node);
     buddies_note_read(node, n_pages * TM_PAGE_SIZE);
     node_leave(node);

@@ -365,6 +365,22 @@ class Buddies(Recovery):
         if code != NO_MEMORY or "host e cannot keep the checkpoint: No space left" not in output:
             job.fail(f"exit code {code}", output)
 
+    def a_host_may_be_lost_while_it_is_given_files(self):
+        job, right = self.start_large("a,b,c,d", "--spare=e", n_pages=8192)
+        generation, _ = self.save(job)
+        self.lose(job, "c")
+        agent = self.agent(job, "e")
+        if not jobs.wait_until(lambda: self.files_of_host(job, "e", generation) or
+                               job.process.poll() is not None):
+            job.fail("it is given nothing", job.kill_all())
+        os.kill(agent, signal.SIGKILL)
+        output = job.expect_success()
+        if self.result(output) != right or "; e in place of c" not in output:
+            job.fail("another result, or no spare", output)
+        if len(BACK.findall(output)) != 2:
+            job.fail("not back again", output)
+        self.expect_no_folder(job, output)
+
     def what_was_on_a_lost_host_has_a_second_place(self):
         """The only one that has kept a file is lost next, before another checkpoint."""
         work = (*WORK[:2], "-i", 300)
