@@ -117,6 +117,10 @@ NO_LAST_DIFF|implicit -DPAIR|$released|a dirty copy that is dropped is diffed
 LAST_DIFFS_DO_NOT_COUNT|implicit -DWRITES=2 -DRELEASES=1 -DFETCHES=2 -DTELLS=2|$released|so do those count that acquires have sent
 NOT_WAITING|implicit -DPAIR|$released|a release ends when its diffs have arrived
 MOVES_UNRELEASED|implicit -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$released|dirty copies are diffed before nodes come or go
+COPIES_STAY_BEHIND_A_CHANGE|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$to_owner|behind a change there are no copies
+LEAVER_IS_ASKED|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|nobody asks who has left
+DIRECTORY_UNTOLD|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$twice|a directory node that is new is told of owners
 NOT_STALE|homeless -DPAIR|$heard|a copy that a notice names is not used
 OWNER_IS_NEVER_OLD|homeless -DPAIR|$heard|nor is an owner's page that lacks what was heard of
 NO_LAST_DIFF|homeless -DPAIR|$heard|a dirty page that a notice names is diffed
