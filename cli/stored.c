@@ -8,14 +8,11 @@
 //                  is whole if somebody has its manifest, and of each file that it names, older
 //                  ones too, somebody has all bytes; the newest is taken
 //   stored_keep    the others go
-//   stored_bring   each host that is to have nodes, new ones too, gets what it does not have,
-//                  a part at a time, from one that has it, through the launcher: each node reads
-//                  all files when it goes on
+//   stored_bring   each host that is to have nodes, new ones too, gets what it is to have and
+//                  does not (stored_files.c), a part at a time, from one that has it, through the
+//                  launcher
 //
 // The launcher's own host is one of them, without an agent.
-//
-// S1 A file that is not whole yet has fewer bytes than its manifest says, for it is written from
-//    front to back.
 #include "stored.h"
 
 #include <errno.h>
@@ -30,6 +27,7 @@
 #include "job.h"
 #include "memory_files.h"
 #include "os/checkpoint_manifest.h"
+#include "stored_files.h"
 
 #define LIST_S 30.0 // a host that is silent is given up before
 #define PART_S 30.0
@@ -39,17 +37,7 @@
 static void note_file(void *owner, const struct wire_agent_file *file,
                       const char *text, size_t size)
 {
-    struct stored *stored = owner;
-    struct stored_file *noted;
-
-    vector_reserve(stored->files, stored->n_room, stored->n + 1);
-    noted = &stored->files[stored->n++];
-    *noted = (struct stored_file){.is = *file, .size = size};
-    if (size > 0) {
-        noted->text = malloc(size);
-        ensure_memory(noted->text != NULL);
-        memcpy(noted->text, text, size);
-    }
+    stored_note(owner, file, text, size);
 }
 
 int stored_take(struct stored *stored, const struct mux_frame *frame)
@@ -61,8 +49,8 @@ int stored_take(struct stored *stored, const struct mux_frame *frame)
     case MUX_FILE:
         file = wire_get_agent_file(&reader);
         if (!reader.failed) {
-            note_file(stored, &file, (const char *)reader.at,
-                      (size_t)(reader.end - reader.at));
+            stored_note(stored, &file, (const char *)reader.at,
+                        (size_t)(reader.end - reader.at));
         }
         return !reader.failed;
     case MUX_LISTED:
@@ -92,71 +80,14 @@ void stored_forget(struct stored *stored)
     *stored = (struct stored){0};
 }
 
-// ---- all hosts: 0 is the launcher's, the others have agents
-
-static struct stored *stored_of(struct job *job, unsigned host)
-{
-    return host == 0 ? &job->recovery.here
-                     : &job->remote.hosts[host - 1].stored;
-}
-
-static int has_file(struct job *job, unsigned host,
-                    const struct wire_agent_file *file)
-{
-    const struct stored *stored = stored_of(job, host);
-
-    for (unsigned i = 0; i < stored->n; i++) {
-        const struct wire_agent_file *is = &stored->files[i].is;
-
-        if (is->generation == file->generation && is->of == file->of &&
-            is->index == file->index &&
-            (file->index == MEMORY_MANIFEST || is->at == file->at)) { // S1
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/** All that a generation needs: its nodes' files, then older ones. */
-static unsigned count_files(const struct checkpoint_manifest *manifest)
-{
-    return manifest->n_nodes + manifest->n_older;
-}
-
-/** @param i  < count_files() */
-static struct wire_agent_file file_of(
-    const struct checkpoint_manifest *manifest, unsigned i)
-{
-    const struct checkpoint_older own = {manifest->generation, i,
-                                         i < manifest->n_nodes
-                                             ? manifest->files[i]
-                                             : (struct checkpoint_sum){0}};
-    const struct checkpoint_older *file =
-        i < manifest->n_nodes ? &own : &manifest->older[i - manifest->n_nodes];
-
-    return (struct wire_agent_file){manifest->generation, file->generation,
-                                    (uint32_t)file->index, file->sum.n_bytes};
-}
-
-/** @return a host that has a file; -1: none has */
-static int find_host(struct job *job, const struct wire_agent_file *file)
-{
-    for (unsigned host = 0; host <= job->remote.n; host++) {
-        if (has_file(job, host, file)) {
-            return (int)host;
-        }
-    }
-    return -1;
-}
-
 // ---- which one
 
 static int is_whole(struct job *job, const struct checkpoint_manifest *manifest)
 {
-    for (unsigned i = 0; i < count_files(manifest); i++) {
-        const struct wire_agent_file file = file_of(manifest, i);
+    for (unsigned i = 0; i < stored_count(manifest); i++) {
+        const struct wire_agent_file file = stored_file_of(manifest, i);
 
-        if (find_host(job, &file) < 0) {
+        if (stored_find_host(job, &file) < 0) {
             return 0;
         }
     }
@@ -258,10 +189,6 @@ static int await_answers(struct job *job)
             job_say(job, "host %s is lost while it is given a checkpoint: %s",
                     host->name, host->why);
             exit_code = EXIT_UNREACHABLE;
-        } else if (host->stored.error != 0) {
-            job_say(job, "host %s cannot keep the checkpoint: %s", host->name,
-                    strerror(host->stored.error));
-            exit_code = EXIT_MEMORY;
         }
     }
     return exit_code;
@@ -288,61 +215,58 @@ static int fetch_part(struct job *job, unsigned host,
     return 0;
 }
 
-/** Has this host nodes that start? */
-static int is_used(const struct job *job, unsigned host)
+/** Have a host write something; stored.error says what has come of it, when it has answered. */
+static void give_part(struct job *job, unsigned host,
+                      const struct wire_agent_file *to, const void *bytes,
+                      size_t size)
 {
-    for (unsigned i = 0; i < job->plan->n_nodes; i++) {
-        if (job->nodes[i].host == host) {
-            return 1;
-        }
-    }
-    return 0;
-}
+    struct stored *stored = stored_of(job, host);
 
-/** Ask a host to write something. @return 0, or an exit code (told) */
-static int give_part(struct job *job, unsigned host,
-                     const struct wire_agent_file *to, const void *bytes,
-                     size_t size)
-{
-    int error;
-
+    stored->n_given += size;
     if (host == 0) {
-        error = memory_write_part(job->recovery.folder, to, bytes, size);
-        if (error != 0) {
-            job_say(job, "the checkpoint cannot be kept here: %s",
-                    strerror(error));
-        }
-        return error != 0 ? EXIT_MEMORY : 0;
+        stored->error =
+            memory_write_part(job->recovery.folder, to, bytes, size);
+        return;
     }
-    stored_of(job, host)->is_asked = 1;
-    stored_of(job, host)->error = 0;
+    stored->is_asked = 1;
+    stored->error = 0;
     memory_send(&job->remote.hosts[host - 1].mux, MUX_WRITE, to, bytes, size);
-    return 0;
 }
 
-/** To all that lack the file. @return 0, or an exit code (told) */
-static int give_all(struct job *job, const struct wire_agent_file *file,
-                    const struct wire_agent_file *to, const void *bytes,
-                    size_t size)
-{
-    int exit_code = 0;
-
-    for (unsigned host = 0; host <= job->remote.n && exit_code == 0; host++) {
-        if (is_used(job, host) && !has_file(job, host, file)) {
-            exit_code = give_part(job, host, to, bytes, size);
-        }
-    }
-    return exit_code == 0 ? await_answers(job) : exit_code;
-}
-
-static int is_lacking(struct job *job, const struct wire_agent_file *file)
+/** To all that want what is there. @return 0, or an exit code (told) */
+static int give_all(struct job *job, const struct wire_agent_file *to,
+                    const void *bytes, size_t size)
 {
     for (unsigned host = 0; host <= job->remote.n; host++) {
-        if (is_used(job, host) && !has_file(job, host, file)) {
-            return 1;
+        const struct stored *stored = stored_of(job, host);
+
+        if (stored->n_wanted > to->at) {
+            const uint64_t n_left = stored->n_wanted - to->at;
+
+            give_part(job, host, to, bytes,
+                      n_left < size ? (size_t)n_left : size);
         }
     }
-    return 0;
+    return await_answers(job);
+}
+
+/** @return a host that cannot keep what it was given; -1: all can */
+static int find_refusal(struct job *job)
+{
+    for (unsigned host = 0; host <= job->remote.n; host++) {
+        if (stored_of(job, host)->error != 0) {
+            return (int)host;
+        }
+    }
+    return -1;
+}
+
+/** @param what  it cannot keep */
+static void tell_refusal(struct job *job, unsigned host, const char *what)
+{
+    job_say(job, "%s%s cannot keep %s: %s", host == 0 ? "" : "host ",
+            host == 0 ? "this machine" : job->remote.hosts[host - 1].name, what,
+            strerror(stored_of(job, host)->error));
 }
 
 /** @return an exit code */
@@ -352,19 +276,29 @@ static int tell_unread(struct job *job)
     return EXIT_UNREACHABLE;
 }
 
+static uint64_t most_wanted(struct job *job)
+{
+    uint64_t most = 0;
+
+    for (unsigned host = 0; host <= job->remote.n; host++) {
+        const uint64_t n_wanted = stored_of(job, host)->n_wanted;
+
+        most = n_wanted > most ? n_wanted : most;
+    }
+    return most;
+}
+
+/** Bring each host as much of a file as it wants, until one cannot keep it.
+ * @return 0, or an exit code (told) */
 static int bring_file(struct job *job, const struct wire_agent_file *file)
 {
-    const int from = find_host(job, file);
+    const uint64_t n_wanted = most_wanted(job);
+    const int from = stored_find_host(job, file);
     struct wire_agent_file part = *file;
-    int exit_code = 0;
+    int exit_code = from < 0 && n_wanted > 0 ? tell_unread(job) : 0;
 
-    if (!is_lacking(job, file)) {
-        return 0;
-    }
-    if (from < 0) {
-        return tell_unread(job);
-    }
-    for (part.at = 0; part.at < file->at && exit_code == 0;) {
+    for (part.at = 0;
+         part.at < n_wanted && exit_code == 0 && find_refusal(job) < 0;) {
         const struct buffer *got = &stored_of(job, (unsigned)from)->part;
 
         exit_code = fetch_part(job, (unsigned)from, &part);
@@ -373,9 +307,86 @@ static int bring_file(struct job *job, const struct wire_agent_file *file)
         }
         if (exit_code == 0) {
             exit_code =
-                give_all(job, file, &part, got->bytes + got->start, got->used);
+                give_all(job, &part, got->bytes + got->start, got->used);
             part.at += got->used;
         }
+    }
+    return exit_code;
+}
+
+/** Those that have been given all of it have it. */
+static void note_brought(struct job *job, const struct wire_agent_file *file)
+{
+    for (unsigned host = 0; host <= job->remote.n; host++) {
+        if (stored_of(job, host)->n_wanted == file->at && file->at > 0) {
+            stored_note(stored_of(job, host), file, NULL, 0);
+        }
+    }
+}
+
+/** @return 0, or an exit code (told) */
+static int judge_needed(struct job *job)
+{
+    const int host = find_refusal(job);
+
+    if (host >= 0) {
+        tell_refusal(job, (unsigned)host, "the checkpoint");
+    }
+    return host >= 0 ? EXIT_MEMORY : 0;
+}
+
+/** What nodes read. @return 0, or an exit code (told) */
+static int bring_needed(struct job *job,
+                        const struct checkpoint_manifest *manifest, unsigned i)
+{
+    const struct wire_agent_file file = stored_file_of(manifest, i);
+    int exit_code;
+
+    stored_want_read(job, manifest, i);
+    exit_code = bring_file(job, &file);
+    exit_code = exit_code == 0 ? judge_needed(job) : exit_code;
+    if (exit_code == 0) {
+        note_brought(job, &file);
+    }
+    return exit_code;
+}
+
+/** A host has no room for a second copy: it is to keep nothing of it, and is asked no more.
+ * @return 0, or an exit code (told) */
+static int give_up_second(struct job *job, unsigned host,
+                          const struct wire_agent_file *file)
+{
+    struct wire_agent_file empty = *file;
+    int exit_code;
+
+    empty.at = 0;
+    tell_refusal(job, host, "a second copy of it");
+    give_part(job, host, &empty, NULL, 0);
+    exit_code = await_answers(job);
+    stored_of(job, host)->is_full = 1;
+    stored_of(job, host)->error = 0;
+    return exit_code;
+}
+
+/** To a second host. @return 0, or an exit code (told) */
+static int bring_second(struct job *job,
+                        const struct checkpoint_manifest *manifest, unsigned i)
+{
+    const struct wire_agent_file file = stored_file_of(manifest, i);
+    const int second = stored_find_second(job, &file);
+    int exit_code;
+
+    if (second < 0 || stored_of(job, (unsigned)second)->is_full) {
+        return 0;
+    }
+    stored_want_none(job);
+    stored_of(job, (unsigned)second)->n_wanted = file.at;
+    exit_code = bring_file(job, &file);
+    if (exit_code == 0 && stored_of(job, (unsigned)second)->error != 0) {
+        return give_up_second(job, (unsigned)second, &file);
+    }
+    if (exit_code == 0) {
+        note_brought(job, &file);
     }
     return exit_code;
 }
@@ -390,26 +401,61 @@ static int bring_manifest(struct job *job,
     int exit_code;
 
     ensure_memory(text != NULL);
-    exit_code = give_all(job, &file, &file, text, size);
+    stored_want_none(job);
+    for (unsigned i = 0; i < job->plan->n_nodes; i++) {
+        const unsigned host = job->nodes[i].host;
+
+        stored_of(job, host)->n_wanted =
+            stored_has(job, host, &file) ? 0 : size;
+    }
+    exit_code = give_all(job, &file, text, size);
     free(text);
-    return exit_code;
+    return exit_code == 0 ? judge_needed(job) : exit_code;
+}
+
+static void tell_given(struct job *job,
+                       const struct checkpoint_manifest *manifest)
+{
+    for (unsigned host = 0; host <= job->remote.n && job->plan->is_verbose;
+         host++) {
+        if (stored_of(job, host)->n_given > 0) {
+            job_say(job, "%s%s is given %.1f of %.1f MB that are saved",
+                    host == 0 ? "" : "host ",
+                    host == 0 ? "this machine"
+                              : job->remote.hosts[host - 1].name,
+                    (double)stored_of(job, host)->n_given * 1e-6,
+                    (double)checkpoint_bytes(manifest) * 1e-6);
+        }
+    }
+}
+
+/** @return 0, or an exit code (told) */
+static int bring_all(struct job *job,
+                     const struct checkpoint_manifest *manifest)
+{
+    const unsigned n = stored_count(manifest);
+    int exit_code = 0;
+
+    for (unsigned i = 0; i < n && exit_code == 0; i++) {
+        exit_code = bring_needed(job, manifest, i);
+    }
+    for (unsigned i = 0; i < n && exit_code == 0; i++) { // B1 of buddies.c
+        exit_code = bring_second(job, manifest, i);
+    }
+    return exit_code == 0 ? bring_manifest(job, manifest) : exit_code;
 }
 
 int stored_bring(struct job *job)
 {
     const struct checkpoint_manifest *manifest = job->recovery.manifest;
-    int exit_code = 0;
+    int exit_code;
 
     if (manifest == NULL || manifest->generation == 0) {
         return 0;
     }
-    for (unsigned i = 0; i < count_files(manifest) && exit_code == 0; i++) {
-        const struct wire_agent_file file = file_of(manifest, i);
-
-        exit_code = bring_file(job, &file);
-    }
+    exit_code = bring_all(job, manifest);
     if (exit_code == 0) {
-        exit_code = bring_manifest(job, manifest);
+        tell_given(job, manifest);
     }
     // Nobody has asked for it: then it ends as without.
     return exit_code == EXIT_MEMORY && job->plan->is_tried ? EXIT_NODE_LOST

@@ -27,6 +27,9 @@ struct stored {
     int is_listed;      ///< those are all
     int is_asked;       ///< for a part, or to write one
     int error;          ///< it could not write it: errno
+    int is_full;        ///< it has no room for a second copy of a file
+    uint64_t n_wanted;  ///< bytes of what is brought, from its beginning on
+    uint64_t n_given;   ///< bytes that it has been given
     struct buffer part; ///< it has sent
 };
 
@@ -48,7 +51,8 @@ int stored_find(struct job *job, struct checkpoint_manifest *manifest);
 /** It is the one to go back to, or 0, the beginning: the others go. */
 void stored_keep(struct job *job, uint64_t generation);
 
-/** Nodes are about to start: give each of their hosts the files that it does not have.
+/** Nodes are about to start: give each of their hosts what they read and it does not have, and what is on one host only
+ * to another one.
  * @return 0, or an exit code (told) */
 int stored_bring(struct job *job);
 

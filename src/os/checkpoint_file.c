@@ -11,7 +11,8 @@
 //
 // A checksum goes on from the one before, so a record that is missing, or at another
 // place, is seen as one that has changed. Who knows the checksum in front of a record can
-// read it alone (checkpoint_read_at).
+// read it alone (checkpoint_read_at). The first records may be a head, which can be read where
+// the rest of the file is not: the manifest says how long it is.
 #include "os/checkpoint_file.h"
 
 #include <errno.h>
@@ -171,6 +172,11 @@ struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
     return place;
 }
 
+void checkpoint_write_head(struct checkpoint_writer *writer)
+{
+    writer->sum.n_head = writer->sum.n_bytes;
+}
+
 const char *checkpoint_write_end(struct checkpoint_writer *writer)
 {
     const uint32_t none = 0;
@@ -283,6 +289,11 @@ static enum checkpoint_read unpack(struct checkpoint_reader *reader,
                : CHECKPOINT_TORN;
 }
 
+int checkpoint_has_read(const struct checkpoint_reader *reader, uint64_t n_head)
+{
+    return reader->sum.n_bytes >= n_head;
+}
+
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size)
 {
@@ -309,7 +320,8 @@ enum checkpoint_read checkpoint_read_at(struct checkpoint_reader *reader,
         fseeko(reader->file, (off_t)place->offset, SEEK_SET) != 0) {
         return CHECKPOINT_TORN;
     }
-    reader->sum = (struct checkpoint_sum){place->offset, place->seed};
+    reader->sum =
+        (struct checkpoint_sum){.n_bytes = place->offset, .hash = place->seed};
     return checkpoint_read(reader, size);
 }
 

@@ -19,7 +19,8 @@
 /** What a whole file comes to: in the manifest (os/checkpoint_manifest.h). */
 struct checkpoint_sum {
     uint64_t n_bytes;
-    uint64_t hash; ///< of all records, in their order
+    uint64_t hash;   ///< of all records, in their order
+    uint64_t n_head; ///< bytes of the head, 0: it has none
 };
 
 /** A checksum that may be stored. A change of one byte, or of eight that lie together, is
@@ -55,6 +56,9 @@ const char *checkpoint_write_begin(struct checkpoint_writer *writer,
 struct checkpoint_place checkpoint_write(struct checkpoint_writer *writer,
                                          const void *bytes, uint32_t size);
 
+/** What has been written until now is its head, which may be read without the rest. Once, or not at all. */
+void checkpoint_write_head(struct checkpoint_writer *writer);
+
 /** End it, and wait until it is on the disk. @return NULL, or why it is not whole */
 const char *checkpoint_write_end(struct checkpoint_writer *writer);
 
@@ -82,6 +86,10 @@ enum checkpoint_read {
 
 /** What is said of a file of which that is found: TORN or PACKED. */
 const char *checkpoint_why(enum checkpoint_read found);
+
+/** Is that all of the head? @param n_head  bytes of it, as the writer's sum had it */
+int checkpoint_has_read(const struct checkpoint_reader *reader,
+                        uint64_t n_head);
 
 /** The next record. Accepts any bytes. @param[out] size  of reader->bytes */
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,

@@ -18,7 +18,7 @@
 
 #include "os/unseen.h"
 
-#define FIRST_LINE "Teamster checkpoint 3\n"
+#define FIRST_LINE "Teamster checkpoint 4\n"
 #define MANIFEST_MAX (1u << 20)
 #define WHOLE_KEPT 2u
 
@@ -130,11 +130,19 @@ static void write_argument(FILE *file, const char *word)
     putc('\n', file);
 }
 
+static void write_sum(FILE *file, const struct checkpoint_sum *sum)
+{
+    fprintf(file, "file %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sum->n_bytes,
+            sum->hash, sum->n_head);
+}
+
 static void write_older(FILE *file, const struct checkpoint_older *older)
 {
-    fprintf(file, "older %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+    fprintf(file,
+            "older %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+            "\n",
             older->generation, older->index, older->sum.n_bytes,
-            older->sum.hash);
+            older->sum.hash, older->by);
 }
 
 char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
@@ -157,8 +165,7 @@ char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
         write_argument(file, manifest->arguments + at);
     }
     for (unsigned i = 0; i < manifest->n_nodes; i++) {
-        fprintf(file, "file %" PRIu64 " %" PRIu64 "\n",
-                manifest->files[i].n_bytes, manifest->files[i].hash);
+        write_sum(file, &manifest->files[i]);
     }
     for (unsigned i = 0; i < manifest->n_older; i++) {
         write_older(file, &manifest->older[i]);
@@ -282,28 +289,28 @@ static int take_numbers(const char **at, const char *end, const char *name,
 static int take_file(const char **at, const char *end,
                      struct checkpoint_manifest *manifest)
 {
-    uint64_t numbers[2];
+    uint64_t numbers[3];
 
     if (manifest->n_nodes == TM_MAX_NODES ||
-        !take_numbers(at, end, "file", numbers, 2)) {
+        !take_numbers(at, end, "file", numbers, 3)) {
         return 0;
     }
     manifest->files[manifest->n_nodes++] =
-        (struct checkpoint_sum){numbers[0], numbers[1]};
+        (struct checkpoint_sum){numbers[0], numbers[1], numbers[2]};
     return 1;
 }
 
 static int take_older(const char **at, const char *end,
                       struct checkpoint_manifest *manifest)
 {
-    uint64_t numbers[4];
+    uint64_t numbers[5];
 
     if (manifest->n_older == TM_MAX_NODES * CHECKPOINT_OLDER_MAX ||
-        !take_numbers(at, end, "older", numbers, 4)) {
+        !take_numbers(at, end, "older", numbers, 5)) {
         return 0;
     }
     manifest->older[manifest->n_older++] = (struct checkpoint_older){
-        numbers[0], numbers[1], {numbers[2], numbers[3]}};
+        numbers[0], numbers[1], {numbers[2], numbers[3], 0}, numbers[4]};
     return 1;
 }
 
@@ -350,6 +357,38 @@ tm_status checkpoint_manifest_read(const char *text, size_t size,
                    hash == checkpoint_hash(0, text, (size_t)(last - text))
                ? TM_OK
                : TM_EINVAL;
+}
+
+// ---- who reads what
+
+// The nodes between which a file is divided: one at least.
+static unsigned first_place(unsigned file, unsigned n_files, unsigned n_nodes)
+{
+    return (unsigned)((uint64_t)file * n_nodes / n_files);
+}
+
+static unsigned count_places(unsigned file, unsigned n_files, unsigned n_nodes)
+{
+    const unsigned first = first_place(file, n_files, n_nodes);
+    const unsigned next = first_place(file + 1, n_files, n_nodes);
+
+    return next > first + 1 ? next - first : 1;
+}
+
+unsigned checkpoint_place_of(unsigned file, unsigned n_files, unsigned n_nodes,
+                             uint64_t item)
+{
+    return first_place(file, n_files, n_nodes) +
+           (unsigned)(item % count_places(file, n_files, n_nodes));
+}
+
+int checkpoint_is_read_at(unsigned file, unsigned n_files, unsigned n_nodes,
+                          unsigned place)
+{
+    const unsigned first = first_place(file, n_files, n_nodes);
+
+    return place >= first &&
+           place < first + count_places(file, n_files, n_nodes);
 }
 
 // ---- on the disk

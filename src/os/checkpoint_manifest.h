@@ -26,6 +26,7 @@ struct checkpoint_older {
     uint64_t generation; ///< that it was written for ...
     uint64_t index;      ///< ... as the file of this node
     struct checkpoint_sum sum;
+    uint64_t by; ///< the file of this generation that refers to it
 };
 
 struct checkpoint_manifest {
@@ -74,6 +75,18 @@ char *checkpoint_manifest_write(const struct checkpoint_manifest *manifest,
 /** From text; accepts any bytes. @return TM_OK, TM_EINVAL: it is none, or not whole */
 TM_CHECKED tm_status checkpoint_manifest_read(
     const char *text, size_t size, struct checkpoint_manifest *manifest);
+
+// ---- who reads what
+
+/** Which of n_nodes reads a file of a checkpoint of n_files, as far as an item of it goes:
+ * those that had neighbours have them again. @param item  a page's block, a thread's place
+ * @return < n_nodes */
+unsigned checkpoint_place_of(unsigned file, unsigned n_files, unsigned n_nodes,
+                             uint64_t item);
+
+/** Are there items of a file that one of n_nodes reads? */
+int checkpoint_is_read_at(unsigned file, unsigned n_files, unsigned n_nodes,
+                          unsigned place);
 
 // ---- on the disk
 

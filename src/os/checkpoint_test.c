@@ -50,6 +50,7 @@ static struct checkpoint_sum write_file(const char *path, unsigned n_records)
     struct checkpoint_writer writer;
 
     assert_null(checkpoint_write_begin(&writer, path, 1));
+    checkpoint_write_head(&writer);
     for (unsigned i = 0; i < n_records; i++) {
         places[i % N_PLACES] =
             checkpoint_write(&writer, text, i % sizeof text + 1);
@@ -301,6 +302,69 @@ static void each_byte_of_a_compressed_record_that_changes_is_seen(void **state)
     unlink(path);
 }
 
+// The rest is not there.
+static void a_head_is_read_without_the_rest(void **state)
+{
+    enum { N_HEAD = 5 };
+    struct checkpoint_writer writer;
+    struct checkpoint_reader reader;
+    char path[CHECKPOINT_PATH_MAX];
+    unsigned n = 0;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_null(checkpoint_write_begin(&writer, path, 1));
+    for (unsigned i = 0; i < 2 * N_HEAD; i++) {
+        if (i == N_HEAD) {
+            checkpoint_write_head(&writer);
+        }
+        (void)checkpoint_write(&writer, text, sizeof text);
+    }
+    assert_null(checkpoint_write_end(&writer));
+    assert_int_equal(truncate(path, (off_t)writer.sum.n_head), 0);
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (; !checkpoint_has_read(&reader, writer.sum.n_head); n++) {
+        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
+    }
+    assert_int_equal(n, N_HEAD);
+    assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_TORN);
+    checkpoint_read_end(&reader);
+    unlink(path);
+}
+
+// ---- who reads what
+
+static void count_readers(unsigned n_files, unsigned n_nodes)
+{
+    for (unsigned file = 0; file < n_files; file++) {
+        uint8_t has_items[8] = {0};
+
+        for (uint64_t item = 0; item < 16; item++) {
+            const unsigned place =
+                checkpoint_place_of(file, n_files, n_nodes, item);
+
+            assert_true(place < n_nodes);
+            has_items[place] = 1;
+        }
+        for (unsigned place = 0; place < n_nodes; place++) {
+            assert_int_equal(
+                checkpoint_is_read_at(file, n_files, n_nodes, place),
+                has_items[place]);
+        }
+    }
+}
+
+static void who_has_items_of_a_file_reads_it(void **state)
+{
+    (void)state;
+    for (unsigned n_files = 1; n_files <= 8; n_files++) {
+        for (unsigned n_nodes = 1; n_nodes <= 8; n_nodes++) {
+            count_readers(n_files, n_nodes);
+        }
+    }
+}
+
 // ---- older files
 
 // A generation that has a file of each of others. @return its manifest
@@ -308,8 +372,10 @@ static struct checkpoint_manifest *make_chain(
     uint64_t generation, struct checkpoint_manifest *parent)
 {
     struct checkpoint_manifest *manifest = make_generation(generation);
-    struct checkpoint_older older = {parent->generation, 2, parent->files[2]};
+    struct checkpoint_older older = {parent->generation, 2, parent->files[2],
+                                     1};
 
+    older.sum.n_head = 0; // nobody asks for it
     for (unsigned i = 0; i < parent->n_older; i++) {
         manifest->older[manifest->n_older++] = parent->older[i];
     }
@@ -403,7 +469,7 @@ static void whatever_a_crash_leaves_there_is_one_that_is_whole(void **state)
 static void what_is_not_there_cannot_be_kept(void **state)
 {
     struct checkpoint_manifest *parent = make_generation(1);
-    struct checkpoint_older older = {1, 7, parent->files[2]};
+    struct checkpoint_older older = {1, 7, parent->files[2], 0};
 
     (void)state;
     assert_null(checkpoint_begin(folder, 2));
@@ -528,6 +594,9 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(
             each_byte_of_a_compressed_record_that_changes_is_seen, begin, end),
+        cmocka_unit_test_setup_teardown(a_head_is_read_without_the_rest, begin,
+                                        end),
+        cmocka_unit_test(who_has_items_of_a_file_reads_it),
         cmocka_unit_test_setup_teardown(
             a_generation_outlives_those_whose_files_it_has, begin, end),
         cmocka_unit_test_setup_teardown(

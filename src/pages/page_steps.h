@@ -55,7 +55,15 @@ struct extent;
     STEP_EVENT(HOME, "a writer asks its owner to get all diffs")               \
     STEP_EVENT(AT_HOME, "its writer hears that the owner has them")            \
     STEP_EVENT(LETS_DIFFS_GO, "what is kept of it is to be dropped soon")      \
-    STEP_EVENT(GOES_ALONG, "its mutex's token goes to another node")
+    STEP_EVENT(GOES_ALONG, "its mutex's token goes to another node")           \
+    STEP_EVENT(BOUND, "bytes of it are bound to a lock that is here")          \
+    STEP_EVENT(UNBOUND, "such are no more, as far as this node knows")         \
+    STEP_EVENT(LOCK_COMES, "its bytes of a lock are the last ones here")       \
+    STEP_EVENT(LOCK_GOES, "they are not any more, perhaps")                    \
+    STEP_EVENT(STAMPED, "lines of a lock have been written since they were")   \
+    STEP_EVENT(TWIN_GOES, "what is written next needs another one")            \
+    STEP_EVENT(SENDS_BYTES, "lines of a lock go along with it")                \
+    STEP_EVENT(TAKES_BYTES, "such have come")
 
 enum step_event {
     STEP_NONE,
@@ -99,7 +107,8 @@ enum step_event {
     STEP_MESSAGE(ASK_DIFFS, 11)                                                \
     STEP_MESSAGE(DIFFS, 12)                                                    \
     STEP_MESSAGE(HOME, 13)                                                     \
-    STEP_MESSAGE(AT_HOME, 14)
+    STEP_MESSAGE(AT_HOME, 14)                                                  \
+    STEP_MESSAGE(BYTES, 15)
 
 enum step_message {
 #define STEP_MESSAGE(name, bit) STEP_SENT_##name = 1 << (bit),
@@ -107,8 +116,9 @@ enum step_message {
 #undef STEP_MESSAGE
 };
 
-/** A page's record, as far as steps are told of it. `kept` to `goes_home` are what its
- * protocol keeps beside it (slot `describe`). */
+/** A page's record, as far as steps are told of it. `kept` to `written` are what its
+ * protocol keeps beside it (slot `describe`); so is the version of one whose bytes are bound to locks: the
+ * stamps of its lines, added up. */
 struct step_record {
     struct node_set copyset;
     uint32_t epoch;
@@ -120,8 +130,10 @@ struct step_record {
     uint16_t kept;     ///< diffs of this node's that stay here
     uint16_t asked;    ///< nodes that are yet to send diffs
     uint16_t awaited;  ///< nodes that want to know when the owner has theirs
+    uint16_t here;     ///< ranges of locks that are here
     uint8_t lacks;     ///< diffs that this node has heard of
     uint8_t goes_home; ///< the owner has been asked to get all diffs
+    uint8_t written;   ///< it has a twin, against which lines are stamped
     uint8_t state;
     uint8_t access;
     uint8_t is_owner;

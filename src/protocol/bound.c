@@ -130,8 +130,10 @@ struct range *bound_add(struct bindings *bindings, struct bound *lock,
     return range;
 }
 
-void bound_remove(struct bindings *bindings, struct range *range)
+void bound_remove(struct engine *engine, struct range *range)
 {
+    struct bindings *bindings = engine->bindings;
+    const struct range was = {.start = range->start, .size = range->size};
     const size_t index = bound_from(bindings, range->start);
     struct range **link = &range->lock->first;
 
@@ -143,6 +145,7 @@ void bound_remove(struct bindings *bindings, struct range *range)
     memmove(&bindings->ranges[index], &bindings->ranges[index + 1],
             (bindings->n - index) * sizeof range);
     free(range);
+    bound_tell(engine, &was, STEP_UNBOUND);
 }
 
 void bound_count(struct engine *engine, const struct range *range, int by)
@@ -174,9 +177,10 @@ static void report_both(const struct bindings *bindings,
 }
 
 /* May the range be added now? What is known of locks that are elsewhere is old. */
-static int make_way(struct bindings *bindings, const struct bound *lock,
+static int make_way(struct engine *engine, const struct bound *lock,
                     const struct wire_bound_range *what, int is_token)
 {
+    struct bindings *bindings = engine->bindings;
     const size_t index = bound_from(bindings, what->start);
 
     while (index < bindings->n &&
@@ -189,7 +193,7 @@ static int make_way(struct bindings *bindings, const struct bound *lock,
         if (other->lock->is_here || !is_token) {
             return 0;
         }
-        bound_remove(bindings, other);
+        bound_remove(engine, other);
     }
     return 1;
 }
@@ -208,7 +212,7 @@ void bound_note(struct engine *engine, struct bound *lock,
     if (range != NULL && range->lock == lock && range->start == what->start &&
         range->size == what->size) {
         range->list = list;
-    } else if (make_way(bindings, lock, what, is_token)) {
+    } else if (make_way(engine, lock, what, is_token)) {
         bound_add(bindings, lock, what, list);
     }
 }
@@ -221,7 +225,7 @@ void bound_drop_older(struct engine *engine, struct bound *lock)
         struct range *next = range->next;
 
         if (range->list < lock->list) {
-            bound_remove(engine->bindings, range);
+            bound_remove(engine, range);
         }
         range = next;
     }

@@ -154,7 +154,7 @@ const struct extent *bound_extent(const struct engine *engine, uint64_t start,
 struct range *bound_add(struct bindings *bindings, struct bound *lock,
                         const struct wire_bound_range *what, uint64_t list);
 /** Take a range out. No page counts it any more. */
-void bound_remove(struct bindings *bindings, struct range *range);
+void bound_remove(struct engine *engine, struct range *range);
 
 /** The range's lock has come (1) or goes (-1). */
 void bound_count(struct engine *engine, const struct range *range, int by);
@@ -187,6 +187,38 @@ void bound_begin_here(struct engine *engine, struct bound *lock);
 void bound_end_here(struct engine *engine, struct bound *lock);
 /** Memory is short: what is written now need not stay. */
 void bound_relieve(struct engine *engine);
+
+// ---- bound_steps.c: what is told of them
+
+/** Fill in what a page's record has of this protocol. */
+void bound_describe(const struct engine *engine, page_no page,
+                    struct step_record *to);
+
+#ifdef TM_DEBUG
+
+/** Something has happened to each page of a range. */
+void bound_tell(struct engine *engine, const struct range *range,
+                enum step_event event);
+/** A run of lines of a page that have one stamp goes to a node, or has come.
+ * @param before  the newest stamp that they had */
+void bound_tell_sent(struct engine *engine, const struct bound *lock,
+                     page_no page, uint64_t stamp, node_id to);
+void bound_tell_taken(struct engine *engine, page_no page, uint64_t stamp,
+                      uint64_t before);
+/** How many lines of a page that has a twin have been written and have no stamp of that? 0 if nobody watches. */
+unsigned bound_n_unstamped(const struct engine *engine, page_no page);
+/** Its twin has gone; so many had. */
+void bound_tell_twin(struct engine *engine, page_no page, unsigned n_lines);
+
+#else
+
+#define bound_tell(engine, range, event) ((void)(engine), (void)(range))
+#define bound_tell_sent(...) ((void)0)
+#define bound_tell_taken(engine, page, stamp, before) ((void)(before))
+#define bound_n_unstamped(...) 0
+#define bound_tell_twin(engine, page, n_lines) ((void)(n_lines))
+
+#endif
 
 // ---- bound_parcel.c: what goes along with a token
 

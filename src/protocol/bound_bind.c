@@ -46,7 +46,7 @@ static int unbind(struct engine *engine, const struct wire_bound_range *what)
 
         lock->list = ++lock->incarnation; // B5
         bound_count(engine, all->ranges[i], -1);
-        bound_remove(all, all->ranges[i]);
+        bound_remove(engine, all->ranges[i]);
     }
     return n > 0;
 }
@@ -106,6 +106,7 @@ tm_status engine_bind(struct engine *engine, uint64_t key, enum lock_home home,
     range = bound_add(engine->bindings, lock, &what, lock->list);
     stamp_new(engine, range, status, lock->incarnation);
     bound_count(engine, range, 1);
+    bound_tell(engine, range, STEP_BOUND);
     parcel_announce(engine, lock, range);
     return TM_OK;
 }

@@ -47,8 +47,11 @@ static void drop_twin(struct engine *engine, page_no page_number)
     struct page *page = page_of(engine, page_number);
 
     if (page->twin != NULL) {
+        const unsigned n_unstamped = bound_n_unstamped(engine, page_number);
+
         twin_pool_put(&engine->space->twins, page->twin);
         page->twin = NULL;
+        bound_tell_twin(engine, page_number, n_unstamped);
     }
 }
 
@@ -125,6 +128,10 @@ void bound_stamp(struct engine *engine, struct bound *lock)
         }
     }
     lock->incarnation += n > 0;
+    for (const struct range *range = lock->first; range != NULL;
+         range = range->next) {
+        bound_tell(engine, range, STEP_STAMPED);
+    }
 }
 
 void bound_begin_writing(struct engine *engine, page_no page_number)
@@ -147,6 +154,7 @@ void bound_begin_here(struct engine *engine, struct bound *lock)
     for (const struct range *range = lock->first; range != NULL;
          range = range->next) {
         bound_count(engine, range, 1);
+        bound_tell(engine, range, STEP_LOCK_COMES);
     }
 }
 
@@ -157,6 +165,7 @@ void bound_end_here(struct engine *engine, struct bound *lock)
          range = range->next) {
         bound_count(engine, range, -1);
         unmap_unused(engine, range); // B4
+        bound_tell(engine, range, STEP_LOCK_GOES);
     }
     bound_stamp(engine, lock); // B3
     for (const struct range *range = lock->first; range != NULL;
@@ -181,6 +190,7 @@ void bound_relieve(struct engine *engine)
             }
         }
         end_run(engine, &run, ACCESS_READ);
+        bound_tell(engine, all->ranges[i], STEP_RELEASED);
     }
     for (size_t at = 0; (lock = table_next(&all->locks, &at)) != NULL;) {
         if (lock->is_here) {

@@ -156,6 +156,8 @@ static void put_piece(struct parcel *parcel, const struct range *range,
             &(struct wire_bound_bytes){at,
                                        range->stamps[line_of(range, at)],
                                        {bytes + lines.from, n}});
+        bound_tell_sent(parcel->engine, parcel->lock, piece->page,
+                        range->stamps[line_of(range, at)], parcel->to);
     }
 }
 

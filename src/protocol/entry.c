@@ -63,6 +63,9 @@ static enum fault_result admit(struct engine *engine, page_no page_number,
             }
             space_set_access(engine->space, page_number, 1,
                              is_write ? ACCESS_WRITE : ACCESS_READ);
+            steps_made(engine, page_number,
+                       (struct step_cause){.event = STEP_FAULT,
+                                           .facts = is_write ? STEP_WRITE : 0});
             return FAULT_ALLOWED;
         }
     }
@@ -154,6 +157,7 @@ static void write_bytes(struct engine *engine, struct range *range,
     const page_no page_number = written->at / TM_PAGE_SIZE;
     const unsigned offset = written->at % TM_PAGE_SIZE;
     const uint16_t n = written->bytes.size;
+    uint64_t before = 0; // the newest of its stamps
     uint8_t diff[DIFF_MAX];
     size_t size = 0;
 
@@ -170,8 +174,12 @@ static void write_bytes(struct engine *engine, struct range *range,
     }
     for (uint64_t at = written->at; at < written->at + n;
          at = (at / BOUND_LINE + 1) * BOUND_LINE) {
-        range->stamps[line_of(range, at)] = written->stamp;
+        uint64_t *stamp = &range->stamps[line_of(range, at)];
+
+        before = *stamp > before ? *stamp : before;
+        *stamp = written->stamp;
     }
+    bound_tell_taken(engine, page_number, written->stamp, before);
 }
 
 /* Bytes of a range that is not known here are of a block that has been freed meanwhile. */
@@ -315,7 +323,7 @@ static void forget(struct engine *engine, const struct extent *extent)
         if (all->ranges[i]->lock->is_here) {
             bound_count(engine, all->ranges[i], -1);
         }
-        bound_remove(all, all->ranges[i]);
+        bound_remove(engine, all->ranges[i]);
     }
 }
 
@@ -336,5 +344,6 @@ const struct protocol protocol_entry = {
     .is_coherent = 1, // under the lock
     .admit = admit,
     .explain = explain,
+    .describe = bound_describe,
     .why_unsaved = "a block's bytes are bound to locks (tm_bind)",
 };

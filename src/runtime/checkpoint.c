@@ -443,11 +443,11 @@ static tm_status receive_saved(struct node *node, node_id from,
 
     if (node->self != 0 || !roster_has(&node->port.roster, from) ||
         (checkpoint->step != CUT_TAKE && checkpoint->step != CUT_WRITE) ||
-        saved->cut != checkpoint->cut) {
+        saved->cut != checkpoint->cut || saved->n_head > saved->n_bytes) {
         return TM_EWIRE;
     }
     checkpoint->manifest->files[roster_place(&node->port.roster, from)] =
-        (struct checkpoint_sum){saved->n_bytes, saved->hash};
+        (struct checkpoint_sum){saved->n_bytes, saved->hash, saved->n_head};
     if (!saved->is_whole) {
         note_failure(checkpoint, from, message);
     }
@@ -468,7 +468,10 @@ static tm_status receive_older(struct node *node, node_id from,
         return TM_EWIRE;
     }
     manifest->older[manifest->n_older++] = (struct checkpoint_older){
-        older->generation, older->index, {older->n_bytes, older->hash}};
+        older->generation,
+        older->index,
+        {.n_bytes = older->n_bytes, .hash = older->hash},
+        roster_place(&node->port.roster, from)};
     return TM_OK;
 }
 

@@ -234,17 +234,12 @@ void restore_loaded(struct node *node, const struct message *message);
 /**
  * Go through the messages in a file of the checkpoint that this run goes on from, in order.
  *
- * @param take  @return 0: no more
+ * @param until  bytes: what begins there or behind is not looked at, and need not be there
+ * @param take   @return 0: no more
  * @return NULL, or why it cannot be read, or is not what was written
  */
 const char *restore_each(
-    const struct node *node, uint64_t generation, unsigned file,
+    const struct node *node, uint64_t generation, unsigned file, uint64_t until,
     int (*take)(void *owner, const struct message *message), void *owner);
-
-/** Which of n_nodes reads a file of a checkpoint of n_files, as far as an item of it goes:
- * those that had neighbours have them again. @param item  a page's block, a thread's place
- * @return < n_nodes */
-unsigned restore_place(unsigned file, unsigned n_files, unsigned n_nodes,
-                       uint64_t item);
 
 #endif

@@ -229,8 +229,9 @@ static int keep_file(const struct node *node,
                      const struct message_copy_keep *keep)
 {
     const char *folder = node->options.checkpoint.folder;
-    const struct checkpoint_older older = {
-        keep->of, keep->index, {.n_bytes = keep->n_bytes}};
+    const struct checkpoint_older older = {.generation = keep->of,
+                                           .index = keep->index,
+                                           .sum = {.n_bytes = keep->n_bytes}};
 
     return checkpoint_open_generation(folder, keep->generation) == NULL &&
            checkpoint_keep(folder, keep->generation, keep->newest, &older) ==

@@ -105,6 +105,7 @@ const char *files_fill(struct node *node, struct part_writer *writer)
 
     if (why == NULL) {
         part_add_records(writer, &node->checkpoint.records);
+        checkpoint_write_head(&writer->file);
         add_pages(node, writer);
     }
     files_drop(node);

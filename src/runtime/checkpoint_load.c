@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The clerk reads this node's part of a checkpoint: it goes through all files, takes the pages that
-// are this node's to read, and writes them where the program has them. Pages that have not
+// The clerk reads this node's part of a checkpoint: it goes through the files that have pages for
+// this node to read, and writes these where the program has them. Other files need not be on its host. Pages that have not
 // changed for some time are in older files: a file says which, where in it, and the checksum
 // in front of that place.
 //
 // L1 What is read from an older file is the record that was written there.
 #include "base/ensure.h"
+#include "base/log.h"
 #include "pages/causality.h"
 #include "runtime/checkpoint.h"
 #include "runtime/node.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,13 +165,19 @@ static const char *load_kept(struct file_load *load,
 
 // ---- a file
 
+static int has_pages_for_here(const struct loading *loading, unsigned file)
+{
+    return checkpoint_is_read_at(file, loading->n_files, loading->n_nodes,
+                                 loading->place);
+}
+
 // Who reads it: all of a stretch is in one place.
 static int is_for_here(const struct file_load *load, page_no page)
 {
     const struct loading *loading = load->loading;
 
-    return restore_place(load->file, loading->n_files, loading->n_nodes,
-                         page / SPACE_BLOCK) == loading->place;
+    return checkpoint_place_of(load->file, loading->n_files, loading->n_nodes,
+                               page / SPACE_BLOCK) == loading->place;
 }
 
 static int take_pages(void *owner, const struct message *message)
@@ -191,8 +199,8 @@ static const char *load_file(struct node *node, const struct loading *loading,
 {
     struct file_load load = {
         .node = node, .loading = loading, .file = file, .n_pages = n_pages};
-    const char *why =
-        restore_each(node, loading->generation, file, take_pages, &load);
+    const char *why = restore_each(node, loading->generation, file, UINT64_MAX,
+                                   take_pages, &load);
 
     close_older(&load);
     return why != NULL ? why : load.why;
@@ -233,13 +241,20 @@ static void load_part(struct node *node)
     struct loading loading;
     const char *why = NULL;
     uint64_t n_pages = 0;
+    unsigned n_read = 0;
     unsigned file = 0;
 
     planned_faults_delay_load(&node->planned_faults);
     loading = describe_loading(node);
     for (; file < loading.n_files && why == NULL; file++) {
-        why = load_file(node, &loading, file, &n_pages);
+        if (has_pages_for_here(&loading, file)) {
+            why = load_file(node, &loading, file, &n_pages);
+            n_read++;
+        }
     }
+    log_debug("checkpoint %" PRIu64 ": %" PRIu64
+              " pages, read in %u of %u files",
+              loading.generation, n_pages, n_read, loading.n_files);
     node_enter(node);
     buddies_note_read(node, n_pages * TM_PAGE_SIZE);
     node_leave(node);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// This node's file of a checkpoint: records, then pages, in stretches of 16. Of each stretch a
+// This node's file of a checkpoint: records, which are its head, then pages, in stretches of 16. Of each stretch a
 // digest is kept (cut_table.c). If an earlier generation, its *parent*, has it with the same digest,
 // the file says where (pages_kept) and has no bytes of it; else it has the bytes (pages_saved).
 //
@@ -34,7 +34,7 @@
 
 /** With --buddy the manifest is one message: so many older files it may name, of all nodes. */
 #define OLDER_IN_MEMORY 2048u
-#define MANIFEST_LINE 80u // "older", four numbers
+#define MANIFEST_LINE 80u // "older", five numbers
 
 _Static_assert((OLDER_IN_MEMORY + TM_MAX_NODES) * MANIFEST_LINE +
                        2 * CHECKPOINT_ARGUMENTS_MAX <=

@@ -124,15 +124,6 @@ void restore_choose(struct node *node)
     node->checkpoint.restored = manifest;
 }
 
-unsigned restore_place(unsigned file, unsigned n_files, unsigned n_nodes,
-                       uint64_t item)
-{
-    const unsigned first = (unsigned)((uint64_t)file * n_nodes / n_files);
-    const unsigned next = (unsigned)((uint64_t)(file + 1) * n_nodes / n_files);
-
-    return next > first + 1 ? first + (unsigned)(item % (next - first)) : first;
-}
-
 // ---- its files
 
 static _Noreturn void refuse(struct node *node, const char *what)
@@ -141,7 +132,7 @@ static _Noreturn void refuse(struct node *node, const char *what)
 }
 
 const char *restore_each(
-    const struct node *node, uint64_t generation, unsigned file,
+    const struct node *node, uint64_t generation, unsigned file, uint64_t until,
     int (*take)(void *owner, const struct message *message), void *owner)
 {
     struct checkpoint_reader reader;
@@ -156,7 +147,8 @@ const char *restore_each(
     if (why != NULL) {
         return why;
     }
-    while ((found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
+    while (!checkpoint_has_read(&reader, until) &&
+           (found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
         if (found != CHECKPOINT_RECORD ||
             message_decode(reader.bytes, size, &message) != TM_OK) {
             why = checkpoint_why(found);
@@ -181,24 +173,22 @@ struct passage {
     take_fn *take;
 };
 
-// Pages come last.
-static int take_if_no_page(void *owner, const struct message *message)
+static int take_record(void *owner, const struct message *message)
 {
     const struct passage *passage = owner;
 
-    if (message->type == MESSAGE_pages_saved ||
-        message->type == MESSAGE_pages_kept) {
-        return 0;
-    }
     passage->take(passage->node, passage->file, message);
     return 1;
 }
 
+// Its head: pages come behind it, and need not be on this host.
 static void read_file(struct node *node, unsigned file, take_fn *take)
 {
+    const struct checkpoint_manifest *manifest = node->checkpoint.restored;
     struct passage passage = {node, file, take};
-    const char *why = restore_each(node, node->checkpoint.restored->generation,
-                                   file, take_if_no_page, &passage);
+    const char *why =
+        restore_each(node, manifest->generation, file,
+                     manifest->files[file].n_head, take_record, &passage);
 
     if (why != NULL) {
         refuse(node, why);
@@ -408,8 +398,8 @@ static node_id node_of_thread(const struct node *node, unsigned file,
 {
     const struct roster *roster = &node->port.roster;
 
-    return roster->live[restore_place(file, node->checkpoint.restored->n_nodes,
-                                      roster->n_live, thread)];
+    return roster->live[checkpoint_place_of(
+        file, node->checkpoint.restored->n_nodes, roster->n_live, thread)];
 }
 
 static void take_thread(struct node *node, unsigned file,

@@ -22,6 +22,7 @@ void told_saved(struct node *node, const struct checkpoint_sum *sum,
                 .is_whole = why == NULL,
                 .n_bytes = sum->n_bytes,
                 .hash = sum->hash,
+                .n_head = sum->n_head,
             },
         .body = why == NULL ? NULL : text,
         .body_size = why == NULL

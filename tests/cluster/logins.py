@@ -25,10 +25,21 @@ with socket.socket(socket.AF_UNIX) as way:
 """
 
 
+# Gives a host a /dev/shm of its own, of so many bytes, and goes on with the command behind that.
+ROOM = 'mount -t tmpfs -o size="$0" tmpfs /dev/shm && exec sh -c "$1"'
+
+
+def can_have_room():
+    """May a process have mounts of its own here?"""
+    return subprocess.run(["unshare", "-rm", "sh", "-c", ROOM, "1m", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
 class Hosts:
     """The words of `ssh` are for --ssh."""
 
     def __init__(self, folder):
+        self.room = {}  # a host: bytes of its /dev/shm, if it is not this machine's
         place = os.path.join(folder, "sshd")
         self.ssh = os.path.join(folder, "ssh")
         with open(self.ssh, "w", encoding="ascii") as file:
@@ -48,8 +59,11 @@ class Hosts:
         with way:
             files = socket.recv_fds(way, 1, 3)[1]
             host, command, variables = json.loads(way.makefile().readline())
+            words = ["sh", "-c", command]
+            if host in self.room:
+                words = ["unshare", "-rm", "sh", "-c", ROOM, str(self.room[host]), command]
             agent = subprocess.Popen(
-                ["sh", "-c", command], stdin=files[0], stdout=files[1],
+                words, stdin=files[0], stdout=files[1],
                 stderr=files[2], start_new_session=True,
                 env={**variables, NAME: host,
                      "SSH_CONNECTION": "127.0.0.1 1 127.0.0.1 22"})

@@ -24,6 +24,7 @@ WORK = ("-t", THREADS, "-i", ITERATIONS)
 TALK = (*WORK, "-p", 2000, "-o")
 
 FOLDER = re.compile(r"teamster-(\d+)-")
+NO_MEMORY = 71
 GONE = "was in the memory of hosts that are lost"
 
 
@@ -37,7 +38,8 @@ def pids_in_memory():
 class Buddies(Recovery):
     def __init__(self, options, folder):
         super().__init__(options, folder)
-        self.ssh = logins.Hosts(folder).ssh
+        self.logins = logins.Hosts(folder)
+        self.ssh = self.logins.ssh
         self.folders = set()  # that runs have had
 
     def words(self, every=5, recover=None):
@@ -146,8 +148,8 @@ class Buddies(Recovery):
         if len(texts) != 1:
             job.fail(f"{len(texts)} manifests of {generation}", job.kill_all())
         text = texts.pop()
-        own = re.findall(r"^file (\d+) \d+$", text, re.M)
-        older = re.findall(r"^older (\d+) (\d+) (\d+) \d+$", text, re.M)
+        own = re.findall(r"^file (\d+) \d+ \d+$", text, re.M)
+        older = re.findall(r"^older (\d+) (\d+) (\d+) \d+ \d+$", text, re.M)
         return {**{f"node-{i}": int(size) for i, size in enumerate(own)},
                 **{f"older-{of}-{index}": int(size) for of, index, size in older}}
 
@@ -174,6 +176,81 @@ class Buddies(Recovery):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=jobs.DEADLINE_S, check=False)
         return done.returncode, done.stdout
+
+    # ---- what a host is given when the run goes back
+
+    def need_room(self):
+        if not logins.can_have_room():
+            raise jobs.Skip("a process can have no mounts of its own here")
+
+    def start_large(self, places, *words, n_pages=2048):
+        """A program whose many pages are not alike, and dealt out to all its nodes.
+        @return its job, and what it comes to"""
+        work = ("-t", len(places.split(",")), "-i", 60, "-b", n_pages, "-a", 1)
+        right = self.right(self.program("resumed", *work))
+        job = self.start_on(places, self.program("resumed", *work, "-p", 50000),
+                            *self.words(every=100000), "--protocol=sequential", *words)
+        job.await_line("checkpoints are in memory")
+        self.save(job)
+        return job, right
+
+    def files_of_host(self, job, host, generation):
+        """What it has of a generation in its memory: a name, then what it is."""
+        name = f"{logins.NAME}={host}\0".encode()
+        found = {}
+        for pid, folder in pids_in_memory().items():
+            place = os.path.join(folder, "checkpoints", f"generation-{generation}")
+            if pid in job.processes() and name in jobs.read_bytes(f"/proc/{pid}/environ"):
+                with contextlib.suppress(FileNotFoundError):
+                    found.update({file: os.stat(os.path.join(place, file))
+                                  for file in os.listdir(place)})
+        return found
+
+    def given(self, job, hosts, generation, before):
+        """Bytes that each host has got since."""
+        return {host: sum(state.st_size for state in
+                          self.files_of_host(job, host, generation).values()
+                          if state.st_ino not in before.get(host, ()))
+                for host in hosts}
+
+    def lose_and_count(self, places, lost, left, *words, **pages):
+        """Lose a host when all is saved.
+        @return bytes of each file, and those that each host that is left was given"""
+        job, right = self.start_large(places, *words, **pages)
+        generation, files = self.save(job)
+        before = {host: {state.st_ino for state in
+                         self.files_of_host(job, host, generation).values()}
+                  for host in places.split(",")}
+        self.lose(job, lost)
+        job.await_line("back to iteration")
+        if not jobs.wait_until(lambda: self.ask(job, "checkpoint", job.process.pid)[0] == 0):
+            job.fail("no checkpoint any more", job.kill_all())
+        given = self.given(job, left, generation, before)
+        self.folders_of(job)
+        self.expect_on_two(job, generation, files)
+        output = job.expect_success()
+        if self.result(output) != right or len(BACK.findall(output)) != 1:
+            job.fail("another result, or not back", output)
+        self.expect_no_folder(job, output)
+        return files, given
+
+    def expect_on_two(self, job, generation, files):
+        for name, size in files.items():
+            sizes = [state.st_size for state in self.copies(generation, name).values()]
+            if sizes.count(size) < 2:
+                job.fail(f"{name}: {sizes}, {size}", job.kill_all())
+
+    def share(self, files, *numbers):
+        """Bytes of what these nodes have saved."""
+        return sum(size for name, size in files.items()
+                   if int(name.split("-")[-1]) in numbers)
+
+    def expect_given(self, given, most):
+        """@param most  bytes, of hosts that are given more than heads and a manifest"""
+        rest = 256 << 10
+        for host, n_bytes in given.items():
+            if n_bytes > most.get(host, 0) + rest:
+                raise jobs.Failure(f"{host} is given {n_bytes}: {given}, {most}")
 
     # ---- tests: one host
 
@@ -255,6 +332,68 @@ class Buddies(Recovery):
         output = self.expect_goes_on(job, right)
         if "; d in place of b" not in output:
             job.fail("no spare", output)
+
+    def a_host_is_given_its_share(self):
+        """A spare what it reads and one second copy; without a spare others what they read of more."""
+        files, given = self.lose_and_count("a,b,c,d", "c", "abde", "--spare=e")
+        self.expect_given(given, {"e": self.share(files, 1, 2)})
+        if given["e"] < self.share(files, 2):
+            raise jobs.Failure(f"less than what it reads: {given}, {files}")
+        files, given = self.lose_and_count("a,b,c,d", "c", "abd")
+        self.expect_given(given, {"a": self.share(files, 1), "b": self.share(files, 2)})
+
+    def a_host_with_room_for_its_share_goes_on(self):
+        """It has none for a second copy, which is told, nor for all."""
+        self.need_room()
+        job, right = self.start_large("a,b,c,d", "--spare=e")
+        _, files = self.save(job)
+        self.logins.room["e"] = self.share(files, 2) * 5 // 4
+        self.lose(job, "c")
+        output = job.expect_success()
+        if (self.result(output) != right or len(BACK.findall(output)) != 1 or
+                "; e in place of c" not in output or output.count(
+                    "host e cannot keep a second copy of it: No space left") != 1):
+            job.fail("another result, or not back", output)
+
+    def a_host_without_room_for_its_share_ends_the_run(self):
+        self.need_room()
+        job, _ = self.start_large("a,b,c,d", "--spare=e")
+        _, files = self.save(job)
+        self.logins.room["e"] = self.share(files, 2) // 2
+        self.lose(job, "c")
+        code, output = job.finish()
+        if code != NO_MEMORY or "host e cannot keep the checkpoint: No space left" not in output:
+            job.fail(f"exit code {code}", output)
+
+    def a_host_may_be_lost_while_it_is_given_files(self):
+        job, right = self.start_large("a,b,c,d", "--spare=e", n_pages=8192)
+        generation, _ = self.save(job)
+        self.lose(job, "c")
+        agent = self.agent(job, "e")
+        if not jobs.wait_until(lambda: self.files_of_host(job, "e", generation) or
+                               job.process.poll() is not None):
+            job.fail("it is given nothing", job.kill_all())
+        os.kill(agent, signal.SIGKILL)
+        output = job.expect_success()
+        if self.result(output) != right or "; e in place of c" not in output:
+            job.fail("another result, or no spare", output)
+        if len(BACK.findall(output)) != 2:
+            job.fail("not back again", output)
+        self.expect_no_folder(job, output)
+
+    def what_was_on_a_lost_host_has_a_second_place(self):
+        """The only one that has kept a file is lost next, before another checkpoint."""
+        work = (*WORK[:2], "-i", 300)
+        right = self.right(self.program("resumed", *work))
+        job = self.start_on("a,b,c,d", self.program("resumed", *work, "-p", 10000, "-o"),
+                            *self.words(every=100000), "--spare=e")
+        job.await_line("checkpoints are in memory")
+        self.save(job)
+        job.await_line("iteration 60$")
+        self.lose(job, "c")
+        job.await_line("iteration 200$")
+        self.lose(job, "b")
+        self.expect_goes_on(job, right, n_back=2, n_iterations=300)
 
     def hosts_that_are_no_buddies_are_gone_back_for(self):
         """Two of four at once, and two one after the other."""

@@ -32,6 +32,7 @@ PROGRAMS = {"rarely": "resumed"}
 N_RUNS = 4  # of test `app`
 N_KILLS = 8
 RESULT = re.compile(r"\b([0-9a-f]{16})$", re.M)
+READ = re.compile(r"pages, read in (\d+) of \d+ files$", re.M)
 PROTOCOLS = [name for name in jobs.PROTOCOLS if name != "homeless"]
 GOES_ON = "goes on from checkpoint"
 USAGE, OUTPUT, MISMATCH, CONFIGURATION = 64, 73, 76, 78
@@ -448,6 +449,18 @@ class Checkpoints:
                              f"--checkpoint={self.folder},every=1")
         if self.result(output) != right or "refused" in output:
             raise jobs.Failure(output)
+
+    def nodes_read_the_files_that_are_theirs(self):
+        """Each its own; with fewer nodes one more; with more nodes two share one."""
+        program = self.program("resumed")
+        right = self.result(self.expect(1, program))
+        self.run_until(4, program)
+        for n_nodes, n_read in ((4, [1, 1, 1, 1]), (3, [1, 1, 2]), (6, [1] * 6)):
+            output = self.expect(n_nodes, (), f"--restart={self.folder}", "--verbose")
+            found = READ.findall(output)
+            if (self.result(output) != right or
+                    sorted(map(int, found)) != n_read):
+                raise jobs.Failure(f"{found}, not {n_read}:\n{output}")
 
     def other_arguments_are_told(self):
         self.run_until(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 500))

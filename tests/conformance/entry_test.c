@@ -5,6 +5,7 @@
 // let bytes go from one lock to another. An oracle knows each byte. After every few events:
 //   - of each lock at most one node has the bytes to pass on (B1);
 //   - a page is mapped only where a lock is that has bytes in it (B4);
+//   - each step that a page makes on a node is one of tests/steps/entry.def;
 //   - engines, pages, locks and pagers say that they are valid.
 // The variants: nodes with very little memory; nodes that come and go, for which threads
 // move between what they do.
@@ -23,6 +24,7 @@
 #include "protocol/protocol_calls.h"
 #include "reconfig/membership.h"
 #include "runtime/registry.h"
+#include "steps/rows.h"
 #include "sync/sync.h"
 
 enum {
@@ -120,6 +122,7 @@ static uint64_t n_accesses;
 static uint64_t n_moved; // parts, from lock to lock
 static uint64_t n_denied;
 static uint64_t n_changes;
+static uint64_t step_counts[STEP_ROWS_MAX];
 
 static _Noreturn void fail(const char *what, int line)
 {
@@ -158,6 +161,28 @@ static void wake(struct waiter *waiter)
     thread->is_let_in = thread->step == ACCESS && waiter->result == 1;
     thread->n_held += thread->step == LOCKING && waiter->status == TM_OK;
     resume(thread);
+}
+
+// ---- steps of pages
+
+static void judge_step(void *owner, const struct page_step *taken)
+{
+    const struct step_table *table = step_table_of(TM_ENTRY);
+    const struct step_row *row = step_row_of(table, taken);
+
+    (void)owner;
+    if (row == NULL) {
+        step_explain(stderr, table, taken);
+        fail("the page's step is allowed", __LINE__);
+    }
+    step_counts[row - table->rows]++;
+}
+
+static void tell_steps(void)
+{
+    if (getenv("TELL_STEPS") != NULL) {
+        (void)step_report(stdout, step_table_of(TM_ENTRY), step_counts);
+    }
 }
 
 // ---- what the layers need of each other
@@ -444,6 +469,7 @@ static void open_node(struct world *world, unsigned i)
         engine_new(port, &node->space, &all_protocols, TM_EAGER_RELEASE);
     node->sync = sync_new(port, &ops, 1);
     CHECK(node->engine != NULL && node->sync != NULL);
+    CHECK(engine_watch_steps(node->engine, judge_step, NULL) == TM_OK);
     engine_use_locks(node->engine, &locks);
     if (seed % 2) {
         sync_keep_locks(node->sync, 2);
@@ -512,6 +538,7 @@ static void check_node(const struct world *world, const struct node *node,
         CHECK((pages >> page & 1) || // B4
               node->space.pages[world->first + page].access == ACCESS_NONE);
         CHECK(engine_page_is_valid(node->engine, world->first + page));
+        CHECK(engine_steps_are_told(node->engine, world->first + page));
     }
     CHECK(engine_is_valid(node->engine));
     CHECK(node->is_frozen || sync_is_valid(node->sync));
@@ -1059,5 +1086,6 @@ int main(int argc, char **argv)
            variant, (unsigned long long)n, (unsigned long long)first,
            (unsigned long long)n_accesses, (unsigned long long)n_denied,
            (unsigned long long)n_moved, (unsigned long long)n_changes);
+    tell_steps();
     return 0;
 }

@@ -20,11 +20,15 @@
 //   M2        a diff comes to the owner
 //   M4        what a node has written is in its copy, on its way, or at the owner: the last of these
 //             is what a release has ended with
+//   M6        behind a change there are no copies, and nothing is lost with a node
 //   E1, H2    as in eager_release.pml
 //   progress  nobody waits when no message is on its way
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, of all nodes together.
 // PAIR: two nodes only. START: 0 an untouched page, 1 any owner and any copies.
+// MEMBERS: a node leaves, and comes again. All threads are stopped, and dirty copies are diffed; when nothing is under
+// way any more all copies are dropped, and the node that leaves gives its page away; the directory node is
+// another then if it was that (section 5).
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS.
@@ -57,7 +61,18 @@
 #endif
 #define NOBODY 3
 #define ON_WAY 4 // a token
+#ifdef MEMBERS
+byte directory;
+byte gone = 3;    // who has left, or nobody
+byte changes = 3; // who is to leave, or to come
+bit frozen;       // no thread runs
+byte n_changes;
+#define DIRECTORY directory
+#define IS_FREE(x) (!frozen && gone != x)
+#else
 #define DIRECTORY 0
+#define IS_FREE(x) true
+#endif
 #define QUEUE 8
 
 #define ABSENT 0
@@ -73,8 +88,9 @@
 //   ACK       round
 //   OWNER_IS  epoch
 //   TOLD      token or NOBODY, counts
+//   GIVEN     contents, epoch, version
 // A diff is mask * 16 + value.
-mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, OWNER_IS, TOLD };
+mtype = { FETCH, GRANT, PAGE, UPDATE, ACK, OWNER_IS, TOLD, GIVEN };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -195,7 +211,8 @@ inline step_begins(x)
     (type == FETCH -> SENDS_FETCH :                                            \
      (type == PAGE -> SENDS_COPY :                                             \
       (type == GRANT -> SENDS_GRANT :                                          \
-       (type == UPDATE -> SENDS_DIFF : SENDS_NOTHING))))
+       (type == UPDATE -> SENDS_DIFF :                                         \
+        (type == GIVEN -> SENDS_GIVEN : SENDS_NOTHING)))))
 
 inline step_sends(type, dst)
 {
@@ -274,6 +291,9 @@ inline check()
 inline send(src, dst, type, f1, f2, f3)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+#ifdef MEMBERS
+    assert(dst != gone);
+#endif
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
     step_sends(type, dst);
     WIRE(src, dst)!type, f1, f2, f3;
@@ -481,6 +501,148 @@ inline on_told(x, k, counts)
     fi
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define ALL_TOLD                                                               \
+    (QUIET && has_owner_update[0] + has_owner_update[1] +                      \
+                      has_owner_update[2] == 0)
+#define IS_STILL                                                               \
+    (ALL_TOLD && fetching[0] + fetching[1] + fetching[2] + in_flight[0] +      \
+                         in_flight[1] + in_flight[2] + releasing[0] +          \
+                         releasing[1] + releasing[2] ==                        \
+                     0)
+// K1: its threads have gone, so what they have written is released.
+#define MAY_LEAVE(x)                                                           \
+    (!frozen && n_changes < 2 && gone == NOBODY &&                             \
+     !(token[0] == x && unreleased[0]) && !(token[1] == x && unreleased[1]))
+#define MAY_COME(x) (!frozen && n_changes < 2 && gone == x)
+
+// M6
+inline stop_all(who)
+{
+    printf("%d: is to leave or to come\n", who);
+    n_changes++;
+    frozen = 1;
+    changes = who;
+#ifndef M_STAYS_DIRTY
+    step_begins(0);
+    release_now(0);
+    step_begins(1);
+    release_now(1);
+    step_begins(2);
+    release_now(2);
+#endif
+    check();
+}
+
+inline drop_copy(x)
+{
+    step_begins(x);
+#ifndef M_COPIES_STAY_BEHIND_A_CHANGE
+    if
+    :: !is_owner[x] && state[x] != ABSENT -> become_absent(x);
+    :: else
+    fi;
+#endif
+    step_so_far(ON_DROPS, x, x, 0, 0, 0);
+}
+
+inline forget_node(x, leaver)
+{
+    step_begins(x);
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[x] && hint[x] == leaver -> hint[x] = NOBODY; // K3
+#endif
+    :: else
+    fi;
+    step_so_far(ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+// Each owner tells a page's new directory node.
+inline change_directory(who)
+{
+    directory = who;
+#ifndef M_DIRECTORY_UNTOLD
+    has_owner_update[0] = (is_owner[0] && gone != 0 && directory != 0);
+    has_owner_update[1] = (is_owner[1] && gone != 1 && directory != 1);
+    has_owner_update[2] = (is_owner[2] && gone != 2 && directory != 2);
+#endif
+}
+
+// Nobody is known to have a copy, so the directory node gets the page.
+inline leave(x, o1, o2)
+{
+    printf("%d: leaves\n", x);
+    gone = x;
+    forget_node(o1, x);
+    forget_node(o2, x);
+    if
+    :: directory == x -> change_directory((x == 0 -> 1 : 0));
+    :: else
+    fi;
+    step_begins(x);
+    if
+    :: is_owner[x] ->
+        v = directory;
+        send(x, v, GIVEN, mem[x], epoch[x] + 1, version[x]);
+        is_owner[x] = 0;
+        moving = 1;
+        epoch[x]++;
+        hint[x] = v;
+        become_absent(x);
+        step_ends(ON_GIVES, x, v, 0, 0, 0);
+    :: else
+    fi
+}
+
+// Who comes knows nothing.
+inline come(x)
+{
+    printf("%d: comes\n", x);
+    gone = NOBODY;
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+    if
+    :: x == 0 -> change_directory(0);
+    :: else
+    fi
+}
+
+inline change(x, o1, o2)
+{
+    changes = NOBODY;
+    drop_copy(0);
+    drop_copy(1);
+    drop_copy(2);
+    if
+    :: gone == x -> come(x);
+    :: else -> leave(x, o1, o2);
+    fi;
+    check();
+}
+
+inline on_given(x, from, contents, ep, ver)
+{
+    step_begins(x);
+    if
+    :: state[x] == ABSENT -> mem[x] = contents;
+    :: else
+    fi;
+    state[x] = EXCLUSIVE;
+    is_owner[x] = 1;
+    moving = 0;
+    moves[x] = 0;
+    hint[x] = NOBODY;
+    epoch[x] = ep;
+    version[x] = ver;
+    base[x] = ver;
+    has_owner_update[x] = (x != directory);
+    step_ends(ON_GIVEN, from, x, IS_FROZEN, ver, ep);
+}
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -498,6 +660,9 @@ inline receive(x, from)
         learn_owner(x, from, a);
         step_ends(ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(x, a, b);
+#ifdef MEMBERS
+    :: kind == GIVEN -> on_given(x, from, a, b, c);
+#endif
     fi;
     check();
 }
@@ -597,19 +762,22 @@ inline tell(x, dst, k)
     check();
 }
 
-#define MAY_FAULT(x) (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES)
+#define MAY_FAULT(x)                                                           \
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_FREE(x))
 #define MAY_WRITE(x, k)                                                        \
     (state[x] != ABSENT && (token[k] == x || token[k] == NOBODY) &&            \
-     n_writes < WRITES)
+     n_writes < WRITES && IS_FREE(x))
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #define MAY_RELEASE(x)                                                         \
-    (n_releases < RELEASES && !releasing[x] &&                                 \
+    (n_releases < RELEASES && !releasing[x] && IS_FREE(x) &&                   \
      (NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1)))
-#define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
+#define MAY_GIVE(x, k, dst)                                                    \
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS &&         \
+     IS_FREE(x) && IS_FREE(dst))
 // Else it would be as if nothing had been told.
 #define MAY_TELL(x, dst)                                                       \
-    (n_tells < TELLS && (state[dst] != ABSENT || fetching[dst]) && !is_owner[dst])
+    (n_tells < TELLS && (state[dst] != ABSENT || fetching[dst]) &&             \
+     !is_owner[dst] && IS_FREE(x) && IS_FREE(dst))
 
 proctype node(byte me; byte next; byte last)
 {
@@ -624,13 +792,18 @@ end:
     :: d_step { MAY_WRITE(me, 1) -> write_byte(me, 1) }
     :: d_step { MAY_RELEASE(me) -> start_release(me, 0) }
     :: d_step { MAY_RELEASE(me) && state[me] == DIRTY -> start_release(me, 1) }
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, next, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, next, 1) }
+    :: d_step { MAY_GIVE(me, 0, next) -> tell(me, next, 0) }
+    :: d_step { MAY_GIVE(me, 1, next) -> tell(me, next, 1) }
     :: d_step { MAY_TELL(me, next) -> tell(me, next, NOBODY) }
 #ifndef PAIR
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, last, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
+    :: d_step { MAY_GIVE(me, 0, last) -> tell(me, last, 0) }
+    :: d_step { MAY_GIVE(me, 1, last) -> tell(me, last, 1) }
     :: d_step { MAY_TELL(me, last) -> tell(me, last, NOBODY) }
+#endif
+#ifdef MEMBERS
+    :: d_step { MAY_LEAVE(me) || MAY_COME(me) -> stop_all(me) }
+    :: d_step { changes == me && IS_STILL -> change(me, next, last) }
+    :: d_step { frozen && changes == NOBODY && ALL_TOLD -> frozen = 0 }
 #endif
     od
 }

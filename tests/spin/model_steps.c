@@ -65,6 +65,14 @@ static const uint8_t events[] = {
     [ON_HOME] = STEP_HOME,
     [ON_AT_HOME] = STEP_AT_HOME,
     [ON_LETS_DIFFS_GO] = STEP_LETS_DIFFS_GO,
+    [ON_BOUND] = STEP_BOUND,
+    [ON_UNBOUND] = STEP_UNBOUND,
+    [ON_LOCK_COMES] = STEP_LOCK_COMES,
+    [ON_LOCK_GOES] = STEP_LOCK_GOES,
+    [ON_STAMPED] = STEP_STAMPED,
+    [ON_TWIN_GOES] = STEP_TWIN_GOES,
+    [ON_SENDS_BYTES] = STEP_SENDS_BYTES,
+    [ON_TAKES_BYTES] = STEP_TAKES_BYTES,
 };
 
 static const uint16_t messages[] = {
@@ -83,6 +91,7 @@ static const uint16_t messages[] = {
     [SENDS_DIFFS] = STEP_SENT_DIFFS,
     [SENDS_HOME] = STEP_SENT_HOME,
     [SENDS_AT_HOME] = STEP_SENT_AT_HOME,
+    [SENDS_BYTES] = STEP_SENT_BYTES,
 };
 
 static const struct step_table *table;
@@ -119,6 +128,8 @@ static struct step_record record_of(unsigned node, unsigned page)
         .awaited = (uint16_t)record[AT_AWAITED],
         .lacks = record[AT_LACKS] != 0,
         .goes_home = record[AT_GOES_HOME] != 0,
+        .here = (uint16_t)record[AT_HERE],
+        .written = record[AT_WRITTEN] != 0,
     };
 }
 
@@ -181,7 +192,8 @@ static void narrow(void)
     if (step.cause.event != STEP_LETS_GO) {
         after->pinned = before->pinned;
     }
-    if (after->state == PAGE_ABSENT) { // the model forgets these then
+    if (after->state == PAGE_ABSENT &&
+        table->protocol != TM_ENTRY) { // the model forgets these then
         after->version = before->version;
         after->base = before->base;
         after->moves = before->moves;

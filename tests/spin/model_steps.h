@@ -39,6 +39,14 @@
 #define ON_HOME 32
 #define ON_AT_HOME 33
 #define ON_LETS_DIFFS_GO 34
+#define ON_BOUND 35
+#define ON_UNBOUND 36
+#define ON_LOCK_COMES 37
+#define ON_LOCK_GOES 38
+#define ON_STAMPED 39
+#define ON_TWIN_GOES 40
+#define ON_SENDS_BYTES 41
+#define ON_TAKES_BYTES 42
 
 // Their facts.
 #define TO_WRITE 1
@@ -67,6 +75,7 @@
 #define SENDS_DIFFS 12
 #define SENDS_HOME 13
 #define SENDS_AT_HOME 14
+#define SENDS_BYTES 15
 
 // Places in what model_record() fills in.
 #define AT_STATE 0
@@ -90,6 +99,11 @@
 #define AT_AWAITED 18
 #define AT_LACKS 19
 #define AT_GOES_HOME 20
-#define RECORD_SIZE 21
+#define AT_HERE 21
+#define AT_WRITTEN 22
+#define RECORD_SIZE 23
+
+// A state: PAGE_BOUND of mem/page.h.
+#define IS_BOUND 4
 
 #endif

@@ -33,6 +33,13 @@ none='notice\['                  # a notice of a version that nobody has: N1
 none_left='newest==0'            # there was a checkpoint, and there is none to go back to: W
 left_behind='from\['             # one of a beginning that was left: R1
 other='b==now_on'                # a node hears one of another beginning: R3
+last='count'                     # who has a lock has old bytes of it
+stamped='twin'                   # what was written under a lock that has gone has no stamp: B3
+had='had\['                       # a node lacks lines of what it is known to have had: B2
+bound='lock_of.*binding'         # who has a lock takes other bytes to be bound to it: B5, B6
+one_home='is_home'               # two pass a lock's bytes on, or nobody: B1
+beside='writes\['                 # a writer is elsewhere, and these are taken to be the last: B1
+still='mapped'                   # a page is mapped without a lock: B4
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
 
 # mutant | model and sizes | what is to be found | the rule that is left out
@@ -110,6 +117,10 @@ NO_LAST_DIFF|implicit -DPAIR|$released|a dirty copy that is dropped is diffed
 LAST_DIFFS_DO_NOT_COUNT|implicit -DWRITES=2 -DRELEASES=1 -DFETCHES=2 -DTELLS=2|$released|so do those count that acquires have sent
 NOT_WAITING|implicit -DPAIR|$released|a release ends when its diffs have arrived
 MOVES_UNRELEASED|implicit -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$released|dirty copies are diffed before nodes come or go
+COPIES_STAY_BEHIND_A_CHANGE|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$to_owner|behind a change there are no copies
+LEAVER_IS_ASKED|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|nobody asks who has left
+DIRECTORY_UNTOLD|implicit -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$twice|a directory node that is new is told of owners
 NOT_STALE|homeless -DPAIR|$heard|a copy that a notice names is not used
 OWNER_IS_NEVER_OLD|homeless -DPAIR|$heard|nor is an owner's page that lacks what was heard of
 NO_LAST_DIFF|homeless -DPAIR|$heard|a dirty page that a notice names is diffed
@@ -142,6 +153,17 @@ CLOSED_TOO_EARLY|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|
 CLOSED_TOO_EARLY|sequential -DFREED -DSTART=2 -DAHEAD -DFAULTS=3|$on_its_way|a node says that a block is closed there when nothing of it is under way
 HINT_IS_KEPT|sequential -DFREED -DFAULTS=3|$leads_nowhere|a page of a block that is gone is as if nobody had touched it
 OWNER_OF_ANOTHER_BLOCK|sequential -DFREED -DSTART=0 -DFAULTS=4|$leads_nowhere|news of owners say which block they are of
+STAYS_HOME|entry -DPAIR|$one_home|one node passes a lock's bytes on
+HOME_HAS_THEM_MEANWHILE|entry -DPAIR|$beside|a writer that has borrowed a lock has the last bytes
+STAMPS_STAY_BEHIND|entry -DPAIR|$had|a node has the stamps of the lines that it has
+NOT_STAMPED|entry -DPAIR|$stamped|what is written under a lock is stamped before that leaves
+NEW_BYTES_HAVE_NO_STAMP|entry -DPAIR|$last|bytes that come from another lock are new to all
+RELIEF_STAMPS_NOTHING|entry -DPAIR|$last|what needs no twin any more is stamped before
+STAYS_MAPPED|entry -DPAIR|$still|a page is mapped only while one of its locks is here
+LIST_STAYS|entry -DPAIR|$had|ranges that have changed go along with the lock
+OLD_RANGE_IS_IN_THE_WAY|entry -DPAIR|$had|a range that comes replaces what was known of locks that are elsewhere
+RANGES_STAY|entry -DFREED -DPAIR|$bound|what is bound in a block ends with it
+RANGES_OF_ANOTHER_BLOCK|entry -DFREED -DPAIR|$bound|ranges say which block they are of
 SAME_NUMBERS|going_back|$none_left|checkpoints of each beginning have numbers of their own
 NOT_REMOVED|going_back|$left_behind|what a beginning saved after it was left is removed before the next choice
 GOES_ON|going_back|$left_behind|a checkpoint begins with all nodes of a beginning

@@ -48,7 +48,9 @@
     FIELD(ASKED, asked)                                                        \
     FIELD(AWAITED, awaited)                                                    \
     FIELD(LACKS, lacks)                                                        \
-    FIELD(GOES_HOME, goes_home)
+    FIELD(GOES_HOME, goes_home)                                                \
+    FIELD(HERE, here)                                                          \
+    FIELD(WRITTEN, written)
 
 enum field_number {
 #define FIELD(name, member) NUMBER_##name,
@@ -339,6 +341,17 @@ static const struct step_row scope_rows[] = {
 #undef ROW
 #undef TABLE
 
+#define TABLE entry
+#define ROW AS_FUNCTIONS
+#include "entry.def"
+#undef ROW
+#define ROW AS_ROW
+static const struct step_row entry_rows[] = {
+#include "entry.def"
+};
+#undef ROW
+#undef TABLE
+
 #define TABLE_ROW(id, name, rows)                                              \
     {                                                                          \
         id, name, rows, sizeof(rows) / sizeof(rows)[0]                         \
@@ -352,6 +365,7 @@ static const struct step_table tables[] = {
     TABLE_ROW(TM_ADAPTIVE, "adaptive", adaptive_rows),
     TABLE_ROW(TM_SCOPE, "scope", scope_rows),
     TABLE_ROW(TM_HOMELESS, "homeless", homeless_rows),
+    TABLE_ROW(TM_ENTRY, "entry", entry_rows),
 };
 
 const struct step_table *step_table_of(unsigned protocol)
@@ -395,22 +409,23 @@ static void tell_record(FILE *to, const char *when,
                         const struct step_record *record)
 {
     static const char *const states[] = {"absent", "clean", "dirty",
-                                         "exclusive"};
+                                         "exclusive", "bound"};
 
     fprintf(
         to,
         "  %s: %s, access %u%s, hint %d, epoch %u, version %u, base %u, "
         "moves %u, pushing %u, in flight %u, kept %u, asked %u, awaited "
-        "%u%s%s%s%s%s%s%s%s%s, copies {",
-        when, states[record->state & 3], record->access,
+        "%u, here %u%s%s%s%s%s%s%s%s%s%s, copies {",
+        when, states[record->state % 5], record->access,
         record->is_owner ? ", owner" : "", record->hint - 1, record->epoch,
         record->version, record->base, record->moves, record->pushing,
         record->in_flight, record->kept, record->asked, record->awaited,
-        record->fetching ? ", fetching" : "", record->queues ? ", queues" : "",
-        record->pinned ? ", pinned" : "", record->busy ? ", busy" : "",
-        record->subscribed ? ", subscribed" : "",
+        record->here, record->fetching ? ", fetching" : "",
+        record->queues ? ", queues" : "", record->pinned ? ", pinned" : "",
+        record->busy ? ", busy" : "", record->subscribed ? ", subscribed" : "",
         record->listed ? ", listed" : "", record->untold ? ", untold" : "",
-        record->lacks ? ", lacks" : "", record->goes_home ? ", goes home" : "");
+        record->lacks ? ", lacks" : "", record->goes_home ? ", goes home" : "",
+        record->written ? ", written" : "");
     for (int node = node_set_next(&record->copyset, 0); node >= 0;
          node = node_set_next(&record->copyset, (unsigned)node + 1)) {
         fprintf(to, " %d", node);

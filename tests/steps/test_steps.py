@@ -23,6 +23,8 @@ import test_members  # noqa: E402
 VARIANTS = ("", "/budget", "/early", "/globals", "/members", "/budget/members", "/crossing",
             "/members/globals")
 MORE = {"eager-release": ("/budget/pending",), "adaptive": ("/guarded",)}
+# A world of its own: bytes are bound to locks.
+ENTRY = ("", "/budget", "/members", "/budget/members")
 N_SEEDS = 80
 STEP = 5
 ROW = re.compile(r"^step (\S+) (\S+) (\S+) (\d+)( seldom)?$", re.M)
@@ -37,11 +39,24 @@ RUNS = (
 )
 
 
+ENTRY_RUNS = (
+    (("tests/cluster/bound", "mixed", 1, 100), (3, "-w", 1)),
+    (("tests/cluster/bound", "mixed", 2, 100), (2, "-w", 2, "--memory=1M")),
+    (("tests/cluster/bound", "large", 3, 4), (3, "-w", 1)),
+)
+
+
 class Tests:
     def __init__(self, options, folder):
         self.options = options
         self.folder = folder
         self.members = test_members.Members(options, folder)
+        is_entry = options.protocol == "entry"
+        self.variants = ENTRY if is_entry else VARIANTS + MORE.get(options.protocol, ())
+        self.test = "entry_test" if is_entry else "protocol_test"
+        self.runs = ENTRY_RUNS if is_entry else RUNS
+        # Of blocks only, which ask for it.
+        self.words = () if is_entry else ("-p", options.protocol)
         self.counts = collections.Counter()
         self.is_seldom = {}
 
@@ -65,7 +80,7 @@ class Tests:
     def run_seeds(self, variant, first, last):
         name = self.options.protocol + variant
         done = subprocess.run(
-            [self.members.path("tests", "conformance", "protocol_test"), name,
+            [self.members.path("tests", "conformance", self.test), name,
              str(first), str(last)], text=True,
             env={**os.environ, "TELL_STEPS": "1"}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, check=False)
@@ -81,7 +96,7 @@ class Tests:
     def taken(self):
         """A few seeds of each variant, then more, until no row is left."""
         for first in range(1, N_SEEDS, STEP):
-            for variant in VARIANTS + MORE.get(self.options.protocol, ()):
+            for variant in self.variants:
                 self.run_seeds(variant, first, first + STEP - 1)
             if not self.untaken():
                 break
@@ -100,7 +115,7 @@ class Tests:
             arguments += ["-s", self.options.seed + number]
         job = self.members.start(
             words[0], (os.path.join(self.options.build, path), *arguments),
-            *words[1:], "-p", self.options.protocol,
+            *words[1:], *self.words,
             TEAMSTER_TEST_STEPS=folder)
         job.expect_success()
         return job, [os.path.join(folder, name)
@@ -115,7 +130,7 @@ class Tests:
         return done.returncode, done.stdout
 
     def real(self):
-        for number, (program, words) in enumerate(RUNS):
+        for number, (program, words) in enumerate(self.runs):
             job, files = self.write(program, words, number)
             code, verdict = self.check(files)
             match = RESULT.search(verdict)
@@ -128,7 +143,7 @@ class Tests:
         self.say_untaken()
 
     def altered(self):
-        job, files = self.write(*RUNS[0], 0)
+        job, files = self.write(*self.runs[0], 0)
         for number in (1, 20, 300):
             code, verdict = self.check(files, f"--alter={number}")
             if code != 1 or "no row of its table fits" not in verdict:
