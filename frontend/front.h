@@ -51,6 +51,7 @@ struct front_thread {
     struct value *values;                 ///< of keys: keys.c; shared
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
+    struct at_exit *at_exit;              ///< cxx.c
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
     unsigned short
@@ -58,6 +59,9 @@ struct front_thread {
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;
+    uint64_t blocked; ///< signals: masks.c
+    uint64_t
+        acts_for; ///< it runs a handler in the name of this thread: signals.c
 };
 
 /** Of the calling thread; NULL if it is none of the program's. */
@@ -95,9 +99,10 @@ void front_unlock(void *mutex);
  * errno is as the function leaves it there. In the program's context. */
 long front_at_root(long (*function)(void *arguments), void *arguments);
 
-/** A deadline of some clock by CLOCK_REALTIME. In the program's context. */
-void front_deadline(clockid_t clock, const struct timespec *deadline,
-                    struct timespec *until);
+/** A deadline of some clock by CLOCK_REALTIME. In the program's context.
+ * @return 0, EINVAL: no deadlines are by this clock */
+int front_deadline(clockid_t clock, const struct timespec *deadline,
+                   struct timespec *until);
 
 /** A status as POSIX has it. */
 int front_error(tm_status status);
@@ -130,6 +135,17 @@ char *front_stack_end(const struct front_thread *thread);
 
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
+
+// ---- cxx.c
+
+/** A thread has ended: what C++ programs have asked for then, in its context. */
+void front_at_exit_end(void) __attribute__((weak));
+
+// ---- masks.c
+
+/** A thread begins, and ends; in its context. NULL: the program changes no masks. */
+void front_signals_begin(void) __attribute__((weak));
+void front_signals_end(void) __attribute__((weak));
 
 // ---- saved.c
 

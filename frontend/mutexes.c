@@ -162,8 +162,9 @@ int tmf_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return (int)FRONT_2(lock_mutex_until, mutex, &until);
+    return front_deadline(clock, deadline, &until) != 0
+               ? EINVAL
+               : (int)FRONT_2(lock_mutex_until, mutex, &until);
 }
 
 FRONT(pthread_mutex_unlock)

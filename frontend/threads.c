@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct beginning {
     void *(*start)(void *);
     void *argument;
     size_t stack_size;
+    uint64_t blocked; // signals
 };
 
 /** What pthread_cleanup_push() has on the stack: __pthread_unwind_buf_t begins so. */
@@ -47,12 +49,25 @@ void front_thread_exit(struct front_thread *thread, void *result)
     tm_thread_exit(result);
 }
 
-void *front_thread_body(struct front_thread *thread)
+// What its end brings, in the program's context.
+static void end_own_things(void)
 {
-    void *result = thread->start(thread->argument);
-
     front_locals_end();
     front_keys_end();
+    if (front_signals_end != NULL) {
+        front_signals_end();
+    }
+}
+
+void *front_thread_body(struct front_thread *thread)
+{
+    void *result;
+
+    if (front_signals_begin != NULL) {
+        front_signals_begin();
+    }
+    result = thread->start(thread->argument);
+    end_own_things();
     return result;
 }
 
@@ -62,6 +77,7 @@ static void *begin_thread(void *argument)
     struct front_thread thread = {
         .start = beginning->start,
         .argument = beginning->argument,
+        .blocked = beginning->blocked,
     };
     size_t stack_size = beginning->stack_size;
     void *result;
@@ -74,8 +90,7 @@ static void *begin_thread(void *argument)
 
 static _Noreturn void end_calling_thread(void *result)
 {
-    front_locals_end();
-    front_keys_end();
+    end_own_things();
     FRONT_2(front_thread_exit, front_thread(), result);
     abort();
 }
@@ -107,6 +122,25 @@ static int is_detached(const pthread_attr_t *attr)
            state == PTHREAD_CREATE_DETACHED;
 }
 
+static long ask_root(void)
+{
+    return tm_node_self() == 0;
+}
+
+// The attributes', if they name one, else its creator's. The C library keeps it for a node.
+static uint64_t mask_of(const pthread_attr_t *attr)
+{
+    sigset_t set;
+    uint64_t mask;
+
+    if (attr == NULL || FRONT_1(ask_root, 0) == 0 ||
+        pthread_attr_getsigmask_np(attr, &set) != 0) {
+        return front_thread()->blocked;
+    }
+    memcpy(&mask, &set, sizeof mask);
+    return mask;
+}
+
 static long create_thread(struct beginning *beginning, int detached,
                           pthread_t *number)
 {
@@ -131,7 +165,8 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
     if (beginning == NULL) {
         return EAGAIN;
     }
-    *beginning = (struct beginning){start, argument, stack_size_of(attr)};
+    *beginning =
+        (struct beginning){start, argument, stack_size_of(attr), mask_of(attr)};
     error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
     if (error != 0) {
         front_free(beginning);
@@ -181,7 +216,9 @@ static long ask_self(void)
 FRONT(pthread_self)
 pthread_t tmf_pthread_self(void)
 {
-    return (pthread_t)FRONT_1(ask_self, 0);
+    const pthread_t other = front_thread()->acts_for;
+
+    return other != 0 ? other : (pthread_t)FRONT_1(ask_self, 0);
 }
 
 FRONT(pthread_equal)

@@ -14,18 +14,21 @@
 
 // ---- clocks
 
-void front_deadline(clockid_t clock, const struct timespec *deadline,
-                    struct timespec *until)
+int front_deadline(clockid_t clock, const struct timespec *deadline,
+                   struct timespec *until)
 {
     const int64_t second = 1000000000;
     struct timespec here;
     struct timespec real;
     int64_t ns;
 
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
+        return EINVAL;
+    }
     *until = *deadline;
     if (clock == CLOCK_REALTIME || deadline->tv_nsec < 0 ||
         deadline->tv_nsec >= second) {
-        return;
+        return 0;
     }
     clock_gettime(clock, &here);
     clock_gettime(CLOCK_REALTIME, &real);
@@ -37,6 +40,7 @@ void front_deadline(clockid_t clock, const struct timespec *deadline,
     }
     until->tv_sec += ns / second;
     until->tv_nsec = ns % second;
+    return 0;
 }
 
 // ---- condition variables
@@ -103,8 +107,9 @@ int tmf_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return (int)FRONT_3(wait_cond_until, cond, mutex, &until);
+    return front_deadline(clock, deadline, &until) != 0
+               ? EINVAL
+               : (int)FRONT_3(wait_cond_until, cond, mutex, &until);
 }
 
 FRONT(pthread_cond_timedwait)
@@ -209,8 +214,9 @@ int tmf_pthread_rwlock_destroy(pthread_rwlock_t *lock)
     {                                                                          \
         struct timespec until;                                                 \
                                                                                \
-        front_deadline(clock, deadline, &until);                               \
-        return (int)FRONT_2(function, lock, &until);                           \
+        return front_deadline(clock, deadline, &until) != 0                    \
+                   ? EINVAL                                                    \
+                   : (int)FRONT_2(function, lock, &until);                     \
     }
 
 RWLOCK(pthread_rwlock_rdlock, read_lock)
@@ -317,8 +323,9 @@ int tmf_sem_clockwait(sem_t *sem, clockid_t clock,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return set_error((int)FRONT_2(wait_sem_until, sem, &until));
+    return set_error(front_deadline(clock, deadline, &until) != 0
+                         ? EINVAL
+                         : (int)FRONT_2(wait_sem_until, sem, &until));
 }
 
 FRONT(sem_post)

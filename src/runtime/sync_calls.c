@@ -75,8 +75,8 @@ static tm_status read_deadline(const struct timespec *deadline,
         return TM_EINVAL;
     }
     clock_gettime(CLOCK_REALTIME, &now); // the program's clock
-    left_s = deadline->tv_sec - now.tv_sec;
-    if (left_s < 0) {
+    if (__builtin_sub_overflow(deadline->tv_sec, now.tv_sec, &left_s) ||
+        left_s < 0) {
         *until_ns = 1;
     } else if (left_s > FOR_EVER_S) {
         *until_ns = 0;
