@@ -59,6 +59,8 @@ struct front_thread {
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;
+    void *handler_stack; ///< of sigaltstack(): signals.c
+    size_t handler_stack_size;
     uint64_t blocked; ///< signals: masks.c
     uint64_t
         acts_for; ///< it runs a handler in the name of this thread: signals.c
@@ -141,11 +143,26 @@ void front_leave_stack(struct front_thread *thread);
 /** A thread has ended: what C++ programs have asked for then, in its context. */
 void front_at_exit_end(void) __attribute__((weak));
 
+// ---- signals.c
+
+/** Sleep until a handler is to be run, and run it. In the program's context. NULL: there are none.
+ * @param[out] left_ns  then
+ * @return 0: sleep in the usual way; 1; -1 and EINTR: a handler has run */
+int front_sleep(int64_t ns, int64_t *left_ns) __attribute__((weak));
+
 // ---- masks.c
 
 /** A thread begins, and ends; in its context. NULL: the program changes no masks. */
 void front_signals_begin(void) __attribute__((weak));
 void front_signals_end(void) __attribute__((weak));
+
+// ---- joins.c
+
+/** A thread begins, and ends, in its context; its end has been waited for, or will not be. NULL:
+ * the program waits for ends in the usual way alone. */
+void front_join_begin(void) __attribute__((weak));
+void front_join_end(void) __attribute__((weak));
+void front_join_forget(unsigned long thread) __attribute__((weak));
 
 // ---- saved.c
 
@@ -242,6 +259,10 @@ _Noreturn void front_exit(int status);
 long front_end(int status);
 
 /** main() has ended by pthread_exit(). On its private stack. */
-_Noreturn void front_main_gone(void);
+_Noreturn void front_main_gone(void *result);
+
+/** Wait for that, if it is main()'s thread. On the private stack.
+ * @return 0: it is another one */
+int front_join_main(tm_thread thread, void **result);
 
 #endif

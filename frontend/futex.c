@@ -130,6 +130,9 @@ static long do_futex(unsigned *word, int operation, unsigned value,
         break;
     case FUTEX_WAIT_BITSET:
         break;
+    case FUTEX_LOCK_PI2: // what older kernels say of it
+        errno = ENOSYS;
+        return -1;
     default:
         front_fatal("syscall(SYS_futex) with operation %d is not possible",
                     operation);

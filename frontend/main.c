@@ -52,12 +52,15 @@ static TM_SHARED struct {
     struct promise *promises;
     int status;
     int is_ending;      // somebody has called exit()
+    tm_thread main;     // its thread
+    void *main_result;  // if it has gone
     int is_main_gone;   // by pthread_exit()
     int have_all_ended; // and all others after it
 } program;
 
 static tm_mutex promises_mutex;
 static tm_sem ended;
+static tm_sem main_gone;
 static tm_sem never;
 
 // ---- promises
@@ -168,10 +171,22 @@ int front_main_is_gone(void)
     return program.is_main_gone;
 }
 
-void front_main_gone(void)
+void front_main_gone(void *result)
 {
+    program.main_result = result;
     program.is_main_gone = 1;
+    (void)!tm_sem_post(&main_gone);
     tm_thread_exit(NULL);
+}
+
+int front_join_main(tm_thread thread, void **result)
+{
+    if (thread != program.main) {
+        return 0;
+    }
+    (void)!tm_sem_wait(&main_gone); // else the process ends
+    *result = program.main_result;
+    return 1;
 }
 
 // ---- the beginning
@@ -232,9 +247,11 @@ static tm_thread begin_program(int argc, char **argv)
 
     copy_arguments(argc, argv);
     if (tm_sem_init(&ended, 0) != TM_OK || tm_sem_init(&never, 0) != TM_OK ||
+        tm_sem_init(&main_gone, 0) != TM_OK ||
         tm_thread_create(&thread, &attr, begin_main, NULL) != TM_OK) {
         front_fatal("cannot start main()");
     }
+    program.main = thread;
     return thread;
 }
 

@@ -66,7 +66,7 @@ static struct {
     unsigned oldest;
 } ring;
 
-static int is_error(int number)
+int signal_is_error(int number)
 {
     switch (number) {
     case SIGSEGV:
@@ -85,7 +85,7 @@ static int is_error(int number)
 int signal_is_programs(int number)
 {
     return number > 0 && number <= SIGNALS && number != SIGKILL &&
-           number != SIGSTOP && !is_error(number);
+           number != SIGSTOP;
 }
 
 static int has_handler(int number)
@@ -116,17 +116,20 @@ static int is_in(uint64_t mask, int number)
 
 // ---- noting
 
-// On any kernel thread, at any time.
+// On any kernel thread, at any time. If nobody has looked for long, one is lost.
 static void note(int number, siginfo_t *info, void *context)
 {
-    struct noted *entry =
-        &ring.entry[__atomic_fetch_add(&ring.next, 1, __ATOMIC_RELAXED) %
-                    NOTED];
+    unsigned next = __atomic_load_n(&ring.next, __ATOMIC_RELAXED);
+    struct noted *entry;
 
     (void)context;
-    if (__atomic_load_n(&entry->is_full, __ATOMIC_ACQUIRE)) {
-        return; // as many are lost as nobody has looked at
-    }
+    do {
+        entry = &ring.entry[next % NOTED];
+        if (__atomic_load_n(&entry->is_full, __ATOMIC_ACQUIRE)) {
+            return;
+        }
+    } while (!__atomic_compare_exchange_n(&ring.next, &next, next + 1, 0,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
     entry->number = number;
     entry->info = *info;
     __atomic_store_n(&entry->is_full, 1, __ATOMIC_RELEASE);
@@ -143,10 +146,12 @@ static int is_pending(int number, pthread_t target)
     return 0;
 }
 
-// Those of real time are queued. @return 0, EAGAIN: there are too many
+// Those of real time are queued, but for timers'. @return 0, EAGAIN: there are too many
 static int add_pending(int number, pthread_t target, const siginfo_t *info)
 {
-    if (number < SIGRTMIN && is_pending(number, target)) {
+    const int is_queued = number >= SIGRTMIN && info->si_code != SI_TIMER;
+
+    if (!is_queued && is_pending(number, target)) {
         return 0;
     }
     if (table.n_pending == PENDING) {
@@ -266,8 +271,8 @@ static void apply(int number)
     struct sigaction action = {.sa_flags =
                                    SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
-    if (number == SIGURG) {
-        return; // the library's own (ult/slice.c)
+    if (number == SIGURG || signal_is_error(number)) {
+        return; // the library's own (ult/slice.c); the node's with the error
     }
     if (has_handler(number) || is_in(table.held, number)) {
         action.sa_sigaction = note;
@@ -413,11 +418,24 @@ static long with_table(void *arguments,
     return result;
 }
 
-static void rest(void)
+static int64_t now_ns(void)
 {
-    const struct timespec time = {.tv_nsec = LOOK_NS};
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+static void rest_for(int64_t ns)
+{
+    const struct timespec time = {.tv_nsec = ns};
 
     nanosleep(&time, NULL);
+}
+
+static void rest(void)
+{
+    rest_for(LOOK_NS);
 }
 
 static void drop_pending(int number)
@@ -529,11 +547,41 @@ static long try_suspended(struct signal_call *call)
     return call->delivery.number;
 }
 
-long signal_suspend(void *call)
+static int64_t until(const struct signal_call *call)
 {
-    while (with_table(call, try_suspended) == 0 && !front_main_is_gone()) {
-        rest();
+    return call->ns < 0 ? INT64_MAX : now_ns() + call->ns;
+}
+
+// @return 0: the time is over
+static int rest_before(int64_t until_ns)
+{
+    const int64_t left_ns = until_ns - now_ns();
+
+    if (left_ns <= 0) {
+        return 0;
     }
+    rest_for(left_ns < LOOK_NS ? left_ns : LOOK_NS);
+    return 1;
+}
+
+// It gives up without a delivery.
+static long end_suspension(struct signal_call *call)
+{
+    (void)call; // learned by with_table()
+    return 0;
+}
+
+long signal_suspend(void *arguments)
+{
+    struct signal_call *call = arguments;
+    const int64_t until_ns = until(call);
+
+    while (with_table(call, try_suspended) == 0) {
+        if (front_main_is_gone() || !rest_before(until_ns)) {
+            return with_table(call, end_suspension);
+        }
+    }
+    call->ns = call->ns < 0 ? -1 : until_ns - now_ns();
     return 0;
 }
 
@@ -554,25 +602,26 @@ long signal_wait(void *arguments)
 {
     struct signal_call *call = arguments;
 
-    for (int64_t left = call->ns;; left -= LOOK_NS) {
-        const long number = with_table(call, take_of_set);
+    const int64_t until_ns = until(call);
+    long number;
 
-        if (number != 0) {
-            return number;
-        }
-        if (call->ns >= 0 && left <= 0) {
+    while ((number = with_table(call, take_of_set)) == 0) {
+        if (!rest_before(until_ns)) {
             errno = EAGAIN;
             return -1;
         }
-        rest();
     }
+    return number;
 }
 
 static long forget(struct signal_call *call)
 {
     struct known *thread;
 
-    take_own(call);
+    call->delivery.number = 0;
+    if (!call->is_deputy) {
+        take_own(call);
+    }
     if (call->delivery.number != 0) {
         return 0;
     }

@@ -41,8 +41,11 @@ struct signal_call {
     struct delivery delivery; ///< answer
 };
 
-/** Does the program say what is done on it? Not what comes to who has made an error. */
+/** Does the program say what is done on it? */
 int signal_is_programs(int number);
+
+/** Does the kernel send it to who makes an error? */
+int signal_is_error(int number);
 
 /* Each for front_at_root(), with a struct signal_call. All but the last note what the caller
  * blocks. */
@@ -60,14 +63,14 @@ long signal_list(void *call);
  * the caller. @return 0, or -1 and errno */
 long signal_send(void *call);
 
-/** Wait for a delivery. 0: main() has gone meanwhile. */
+/** Wait for a delivery; there is none if the time is over or main() has gone. ns: what is left. */
 long signal_suspend(void *call);
 
 /** Wait for one of a set, which is taken from what is pending: in the delivery.
  * @return its number, or -1 and errno */
 long signal_wait(void *call);
 
-/** The caller ends, unless there is a delivery for it. */
+/** The caller ends, unless there is a delivery for it; or it is but a deputy. */
 long signal_forget(void *call);
 
 /** All threads from the first on are told by signal_change_mask() and signal_forget(). */

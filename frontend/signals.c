@@ -9,14 +9,16 @@
 // does not block the signal: that is what pthread_self() says there. So handlers may do what
 // threads may.
 //
-// Signals of errors (SIGSEGV and so on) are not for here: they come to who has made the error.
+// A thread that sleeps looks for signals as one in pause() does, if there are handlers.
+//
+// Signals of errors (SIGSEGV, SIGABRT and so on) come to who has made the error, on the node where
+// the action was set; those that are sent are as others.
 // SIGURG is the library's (ult/slice.c): it comes from the program alone.
 #include "signals.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "on_root.h"
@@ -28,6 +30,11 @@ extern __typeof__(pthread_create) tmf_pthread_create;
 extern __typeof__(pthread_self) tmf_pthread_self;
 extern __typeof__(getpid) tmf_getpid;
 extern __typeof__(pthread_sigmask) tmf_pthread_sigmask;
+
+/** Sleeping for less is not interrupted: for other nodes than the root that is no short call. */
+enum { SHORT_NS = 20 * 1000 * 1000 };
+
+static TM_SHARED int has_handlers;
 
 struct signal_call front_signal_call(void)
 {
@@ -73,8 +80,8 @@ static void *serve(void *nothing)
     struct signal_call call = front_signal_call();
     struct front_thread *thread = front_thread();
 
-    front_at_root(signal_forget, &call); // signals are not for this thread
     call.is_deputy = 1;
+    front_at_root(signal_forget, &call); // signals are not for this thread
     while (front_at_root(signal_serve, &call) != 0) {
         thread->acts_for = call.delivery.thread;
         run_handler(&call.delivery);
@@ -111,11 +118,15 @@ int tmf_sigaction(int number, const struct sigaction *action,
     if (action != NULL) {
         call.action = *action;
     }
+    if (signal_is_error(number)) { // for errors of this node
+        (void)FRONT_3(sigaction, number, action, NULL);
+    }
     error = (int)front_at_root(signal_change_action, &call);
     if (before != NULL) {
         *before = call.before;
     }
     if (call.needs_server) {
+        has_handlers = 1;
         begin_serving();
     }
     return error;
@@ -280,8 +291,28 @@ int front_suspend(uint64_t blocked)
     const uint64_t before = call.blocked;
 
     call.blocked = blocked;
+    call.ns = -1;
     front_at_root(signal_suspend, &call);
     front_run_handlers(&call, before);
+    errno = EINTR;
+    return -1;
+}
+
+int front_sleep(int64_t ns, int64_t *left_ns)
+{
+    struct signal_call call;
+
+    if (!has_handlers || ns < SHORT_NS) {
+        return 0;
+    }
+    call = front_signal_call();
+    call.ns = ns;
+    front_at_root(signal_suspend, &call);
+    *left_ns = call.delivery.number == 0 || call.ns < 0 ? 0 : call.ns;
+    if (call.delivery.number == 0) {
+        return 1;
+    }
+    front_run_handlers(&call, front_thread()->blocked);
     errno = EINTR;
     return -1;
 }
@@ -292,50 +323,30 @@ int tmf_pause(void)
     return front_suspend(front_thread()->blocked);
 }
 
-// ---- timers
+// ---- a stack for handlers, which run on their thread's: it is remembered, and no more
 
-FRONT_CALL(1, unsigned, alarm, unsigned, a)
-
-struct timer_call {
-    int which;
-    int is_set;
-    struct itimerval value;
-    struct itimerval before;
-};
-
-static long set_timer(void *arguments)
+FRONT(sigaltstack)
+int tmf_sigaltstack(const stack_t *stack, stack_t *before)
 {
-    struct timer_call *call = arguments;
-    struct itimerval before;
-    const struct itimerval value = call->value;
-    const int error =
-        call->is_set ? setitimer((__itimer_which_t)call->which, &value, &before)
-                     : getitimer((__itimer_which_t)call->which, &before);
+    struct front_thread *thread = front_thread();
+    const stack_t was = {.ss_sp = thread->handler_stack,
+                         .ss_size = thread->handler_stack_size,
+                         .ss_flags =
+                             thread->handler_stack == NULL ? SS_DISABLE : 0};
 
-    call->before = before;
-    return error;
-}
+    if (stack != NULL) {
+        const int is_none = (stack->ss_flags & SS_DISABLE) != 0;
 
-FRONT(setitimer)
-int tmf_setitimer(__itimer_which_t which, const struct itimerval *value,
-                  struct itimerval *before)
-{
-    struct timer_call call = {
-        .which = (int)which, .is_set = 1, .value = *value};
-    const int error = (int)front_at_root(set_timer, &call);
+        if (!is_none && stack->ss_size < (size_t)MINSIGSTKSZ) {
+            errno = ENOMEM;
+            return -1;
+        }
 
-    if (error == 0 && before != NULL) {
-        *before = call.before;
+        thread->handler_stack = is_none ? NULL : stack->ss_sp;
+        thread->handler_stack_size = is_none ? 0 : stack->ss_size;
     }
-    return error;
-}
-
-FRONT(getitimer)
-int tmf_getitimer(__itimer_which_t which, struct itimerval *value)
-{
-    struct timer_call call = {.which = (int)which};
-    const int error = (int)front_at_root(set_timer, &call);
-
-    *value = call.before;
-    return error;
+    if (before != NULL) {
+        *before = was;
+    }
+    return 0;
 }

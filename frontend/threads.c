@@ -42,7 +42,7 @@ struct front_cleanup {
 void front_thread_exit(struct front_thread *thread, void *result)
 {
     if (thread->is_main) {
-        front_main_gone();
+        front_main_gone(result);
     }
     front_leave_stack(thread);
     (void)!teamster_set_front(NULL);
@@ -57,12 +57,18 @@ static void end_own_things(void)
     if (front_signals_end != NULL) {
         front_signals_end();
     }
+    if (front_join_end != NULL) {
+        front_join_end();
+    }
 }
 
 void *front_thread_body(struct front_thread *thread)
 {
     void *result;
 
+    if (front_join_begin != NULL) {
+        front_join_begin();
+    }
     if (front_signals_begin != NULL) {
         front_signals_begin();
     }
@@ -184,7 +190,8 @@ static long join_thread(pthread_t number, void **result)
     if (number == (pthread_t)tm_thread_self()) {
         return EDEADLK;
     }
-    status = tm_thread_join(number, &value);
+    status = front_join_main(number, &value) ? TM_OK
+                                             : tm_thread_join(number, &value);
     if (status == TM_OK && result != NULL) {
         *result = value;
     }
@@ -194,7 +201,12 @@ static long join_thread(pthread_t number, void **result)
 FRONT(pthread_join)
 int tmf_pthread_join(pthread_t number, void **result)
 {
-    return (int)FRONT_2(join_thread, number, result);
+    const int error = (int)FRONT_2(join_thread, number, result);
+
+    if (error == 0 && front_join_forget != NULL) {
+        front_join_forget(number);
+    }
+    return error;
 }
 
 static long detach_thread(pthread_t number)
@@ -205,7 +217,12 @@ static long detach_thread(pthread_t number)
 FRONT(pthread_detach)
 int tmf_pthread_detach(pthread_t number)
 {
-    return (int)FRONT_1(detach_thread, number);
+    const int error = (int)FRONT_1(detach_thread, number);
+
+    if (error == 0 && front_join_forget != NULL) {
+        front_join_forget(number);
+    }
+    return error;
 }
 
 static long ask_self(void)

@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "runtime/unchanged.h"
+
 // ---- clocks
 
 int front_deadline(clockid_t clock, const struct timespec *deadline,
@@ -267,19 +269,15 @@ static long post_sem(sem_t *sem)
     return front_error(tm_sem_post((tm_sem *)sem));
 }
 
-// Take all there is and give it back: others may find it 0 meanwhile, and wait or try
-// once more.
-static long count_sem(sem_t *sem)
+static long count_sem(sem_t *sem, int *value)
 {
-    long n = 0;
+    unsigned n;
+    tm_status status = teamster_sem_value((tm_sem *)sem, &n);
 
-    while (tm_sem_trywait((tm_sem *)sem) == TM_OK) {
-        n++;
+    if (status == TM_OK) {
+        *value = (int)n;
     }
-    for (long i = 0; i < n; i++) {
-        (void)!tm_sem_post((tm_sem *)sem);
-    }
-    return n;
+    return front_error(status);
 }
 
 FRONT(sem_init)
@@ -337,8 +335,7 @@ int tmf_sem_post(sem_t *sem)
 FRONT(sem_getvalue)
 int tmf_sem_getvalue(sem_t *sem, int *value)
 {
-    *value = (int)FRONT_1(count_sem, sem);
-    return 0;
+    return set_error((int)FRONT_2(count_sem, sem, value));
 }
 
 // ---- barriers: one thread of each episode, that of the least number, is told apart

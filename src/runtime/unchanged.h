@@ -48,4 +48,15 @@ TM_API void *teamster_front(void);
  * @return TM_OK, TM_ENOMEM. Context: a thread. */
 TM_API tm_status teamster_set_front(void *front);
 
+/**
+ * The value of a semaphore, 0 if threads wait for it. Public programs have no use for what may
+ * be another at once; sem_getvalue() has.
+ *
+ * @return TM_OK
+ * @return TM_EINVAL  it was not initialised
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
+
 #endif

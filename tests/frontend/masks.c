@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,12 @@ static sem_t go_on;
 static volatile int n_handled;
 static volatile pthread_t handled_by;
 static volatile int was_blocked; // the signal itself, and SIGHUP by the action
+
+static void await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0) {
+    }
+}
 
 static int blocks(int number)
 {
@@ -65,7 +72,7 @@ static void *unblock_later(void *main_thread)
     const int before = blocks(SIGUSR1);
 
     sem_post(&ready);
-    sem_wait(&go_on);
+    await(&go_on);
     printf("the thread: inherited %d, pending %d, handled %d\n", before,
            has_pending(SIGUSR1), n_handled);
     change(SIG_UNBLOCK, SIGUSR1);
@@ -84,7 +91,7 @@ static void send_to_one(void)
 
     change(SIG_BLOCK, SIGUSR1);
     pthread_create(&thread, NULL, unblock_later, &self);
-    sem_wait(&ready);
+    await(&ready);
     pthread_kill(thread, SIGUSR1);
     pthread_kill(thread, SIGUSR1); // once is enough
     printf("main: pending %d\n", has_pending(SIGUSR1));
@@ -103,14 +110,14 @@ static void *let_in(void *number)
 {
     change(SIG_UNBLOCK, *(int *)number);
     sem_post(&ready);
-    sem_wait(&go_on);
+    await(&go_on);
     return NULL;
 }
 
 static void *keep_out(void *nothing)
 {
     sem_post(&ready);
-    sem_wait(&go_on);
+    await(&go_on);
     return nothing;
 }
 
@@ -125,10 +132,10 @@ static void send_to_process(void)
     printf("all block it: pending %d, handled %d\n", has_pending(SIGUSR2),
            n_handled);
     pthread_create(&threads[0], NULL, keep_out, NULL);
-    sem_wait(&ready);
+    await(&ready);
     printf("still %d\n", has_pending(SIGUSR2));
     pthread_create(&threads[1], NULL, let_in, &number);
-    sem_wait(&ready);
+    await(&ready);
     await_handled(1);
     kill(getpid(), SIGUSR2);
     await_handled(2);
@@ -142,6 +149,27 @@ static void send_to_process(void)
     printf("raised: pending %d, handled %d\n", has_pending(SIGUSR2), n_handled);
     change(SIG_UNBLOCK, SIGUSR2);
     printf("main: handled %d\n", n_handled);
+}
+
+// What nobody handles waits for nobody as soon as one thread lets it in.
+static void send_what_is_ignored(void)
+{
+    int number = SIGWINCH;
+    pthread_t thread;
+
+    change(SIG_BLOCK, SIGWINCH);
+    kill(getpid(), SIGWINCH);
+    printf("ignored: pending %d\n", has_pending(SIGWINCH));
+    pthread_create(&thread, NULL, let_in, &number);
+    await(&ready);
+    for (int i = 0; i < 2; i++) {
+        while (has_pending(SIGWINCH)) {
+            usleep(500);
+        }
+        kill(getpid(), SIGWINCH);
+    }
+    sem_post(&go_on);
+    pthread_join(thread, NULL);
 }
 
 // ---- waiting
@@ -182,7 +210,7 @@ static void wait_for_some(void)
     change(SIG_BLOCK, SIGUSR1);
     change(SIG_BLOCK, SIGRTMIN);
     pthread_create(&threads[0], NULL, suspend, NULL);
-    sem_wait(&ready);
+    await(&ready);
     pthread_kill(threads[0], SIGUSR1);
     pthread_join(threads[0], NULL);
     for (int i = 0; i < 3; i++) {
@@ -205,6 +233,7 @@ static void wait_for_some(void)
 static void wait_in_turn(void)
 {
     const struct timespec soon = {.tv_nsec = 1000000};
+    const struct itimerval timer = {.it_value = {.tv_usec = 10000}};
     siginfo_t info;
     sigset_t set;
     int result;
@@ -229,11 +258,62 @@ static void wait_in_turn(void)
     kill(getpid(), SIGTERM);
     sigaddset(&set, SIGTERM);
     printf("it waits: %d\n", sigtimedwait(&set, &info, NULL) == SIGTERM);
+    change(SIG_BLOCK, SIGALRM);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    sigaddset(&set, SIGALRM);
+    printf("a timer: %d\n", sigwaitinfo(&set, &info) == SIGALRM);
     signal(SIGTERM, SIG_IGN);
     raise(SIGTERM);
     change(SIG_UNBLOCK, SIGTERM);
     printf("wrong: %d %d\n", pthread_sigmask(99, &set, NULL) == EINVAL,
            pthread_kill(pthread_self(), 99) == EINVAL);
+}
+
+// ---- signals of errors that are sent, and sleep that ends
+
+static void send_errors(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    const int numbers[] = {SIGABRT, SIGSEGV, SIGFPE};
+
+    n_handled = 0;
+    for (int i = 0; i < 3; i++) {
+        sigaction(numbers[i], &action, NULL);
+        change(SIG_BLOCK, numbers[i]);
+        raise(numbers[i]);
+        printf("sent: handled %d", n_handled);
+        change(SIG_UNBLOCK, numbers[i]);
+        printf(", then %d\n", n_handled);
+    }
+}
+
+static void *sleep_long(void *rest)
+{
+    const struct timespec time = {.tv_sec = 1000};
+
+    change(SIG_UNBLOCK, SIGUSR1);
+    sem_post(&ready);
+    return (void *)(long)(nanosleep(&time, rest) == -1 && errno == EINTR);
+}
+
+static void end_sleep(void)
+{
+    struct timespec rest = {0};
+    pthread_t thread;
+    void *is_ended;
+
+    n_handled = 0;
+    change(SIG_BLOCK, SIGUSR1);
+    pthread_create(&thread, NULL, sleep_long, &rest);
+    await(&ready);
+    usleep(50000); // it sleeps, or will be told as soon as it does
+    do {
+        pthread_kill(thread, SIGUSR1);
+        usleep(30000);
+    } while (rest.tv_sec == 0);
+    pthread_join(thread, &is_ended);
+    printf("woken: %ld, by it %d, some of %ld s left\n", (long)is_ended,
+           pthread_equal(handled_by, thread) != 0, rest.tv_sec / 100 * 100);
 }
 
 // ---- a thread that begins with a mask of its own
@@ -272,8 +352,11 @@ int main(void)
     sem_init(&go_on, 0, 0);
     send_to_one();
     send_to_process();
+    send_what_is_ignored();
     wait_for_some();
     wait_in_turn();
+    send_errors();
+    end_sleep();
     begin_with_mask();
-    return n_handled;
+    return 3;
 }
