@@ -39,6 +39,9 @@
 /** Units of Fortran's, told apart by the last bits of their numbers. */
 enum { FRONT_UNITS = 64 };
 
+/** Bytes of a thread's name, as the kernel has it. */
+enum { FRONT_NAME = 16 };
+
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
@@ -59,7 +62,8 @@ struct front_thread {
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;
-    void *handler_stack; ///< of sigaltstack(): signals.c
+    char name[FRONT_NAME]; ///< that it has given itself
+    void *handler_stack;   ///< of sigaltstack(): signals.c
     size_t handler_stack_size;
     uint64_t blocked; ///< signals: masks.c
     uint64_t

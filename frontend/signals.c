@@ -335,13 +335,16 @@ int tmf_sigaltstack(const stack_t *stack, stack_t *before)
                              thread->handler_stack == NULL ? SS_DISABLE : 0};
 
     if (stack != NULL) {
-        const int is_none = (stack->ss_flags & SS_DISABLE) != 0;
+        const int is_none = stack->ss_flags == SS_DISABLE;
 
+        if (!is_none && (stack->ss_flags & ~SS_ONSTACK) != 0) {
+            errno = EINVAL;
+            return -1;
+        }
         if (!is_none && stack->ss_size < (size_t)MINSIGSTKSZ) {
             errno = ENOMEM;
             return -1;
         }
-
         thread->handler_stack = is_none ? NULL : stack->ss_sp;
         thread->handler_stack_size = is_none ? 0 : stack->ss_size;
     }

@@ -405,14 +405,6 @@ int tmf_pthread_setconcurrency(int level)
     return 0;
 }
 
-FRONT(pthread_setname_np)
-int tmf_pthread_setname_np(pthread_t number, const char *name)
-{
-    (void)number;
-    (void)name;
-    return 0;
-}
-
 FRONT(pthread_setaffinity_np)
 int tmf_pthread_setaffinity_np(pthread_t number, size_t size,
                                const cpu_set_t *set)
@@ -492,13 +484,30 @@ int tmf_pthread_getcpuclockid(pthread_t number, clockid_t *clock)
     return 0;
 }
 
+// A thread knows its own name; others are called as the program is.
+FRONT(pthread_setname_np)
+int tmf_pthread_setname_np(pthread_t number, const char *name)
+{
+    if (strlen(name) >= FRONT_NAME) {
+        return ERANGE;
+    }
+    if (number == tmf_pthread_self()) {
+        strcpy(front_thread()->name, name);
+    }
+    return 0;
+}
+
 FRONT(pthread_getname_np)
 int tmf_pthread_getname_np(pthread_t number, char *name, size_t size)
 {
-    (void)number;
-    if (size < 16) {
+    const char *own = front_thread()->name;
+
+    if (size < FRONT_NAME) {
         return ERANGE;
     }
-    snprintf(name, 16, "%s", program_invocation_short_name);
+    snprintf(name, FRONT_NAME, "%s",
+             number == tmf_pthread_self() && own[0] != '\0'
+                 ? own
+                 : program_invocation_short_name);
     return 0;
 }

@@ -119,7 +119,9 @@ static void tick(void)
     sigaltstack(&stack, &other);
     printf("no stack %d", other.ss_flags == SS_DISABLE);
     sigaltstack(NULL, &other);
-    printf(", then %d\n", other.ss_sp == stack.ss_sp);
+    printf(", then %d", other.ss_sp == stack.ss_sp);
+    other = (stack_t){.ss_sp = stack.ss_sp, .ss_size = 1};
+    printf(", too small: %d\n", sigaltstack(&other, NULL) == -1);
     sigaction(SIGRTMIN + 1, &action, NULL);
     printf("timer: %d", timer_create(CLOCK_MONOTONIC, &event, &timer));
     printf(" %d", timer_settime(timer, 0, &often, NULL));

@@ -186,6 +186,15 @@ static void *ask_of(void *arg)
                name[0] ? "a name" : "no name");
     }
     {
+        char name[16] = "";
+        const int error = pthread_setname_np(pthread_self(), "its own name");
+
+        pthread_getname_np(pthread_self(), name, sizeof name);
+        printf("named: %d %s, too long: %d\n", error, name,
+               pthread_setname_np(pthread_self(), "sixteen letters.") ==
+                   ERANGE);
+    }
+    {
         clockid_t clock;
         struct timespec now = {0};
 
