@@ -366,6 +366,8 @@ void tmf_pthread_exit(void *result)
 
 // ---- what means nothing here
 
+static TM_SHARED int concurrency; // as it was set
+
 // Nobody is cancelled; who asks is told what was said last.
 static int change_setting(int *setting, int value, int *before)
 {
@@ -401,8 +403,14 @@ void tmf_pthread_testcancel(void)
 FRONT(pthread_setconcurrency)
 int tmf_pthread_setconcurrency(int level)
 {
-    (void)level;
-    return 0;
+    concurrency = level >= 0 ? level : concurrency;
+    return level >= 0 ? 0 : EINVAL;
+}
+
+FRONT(pthread_getconcurrency)
+int tmf_pthread_getconcurrency(void)
+{
+    return concurrency;
 }
 
 FRONT(pthread_setaffinity_np)

@@ -194,6 +194,10 @@ static void *ask_of(void *arg)
                pthread_setname_np(pthread_self(), "sixteen letters.") ==
                    ERANGE);
     }
+    printf("concurrency: %d", pthread_getconcurrency());
+    printf(" %d", pthread_setconcurrency(3));
+    printf(" %d", pthread_getconcurrency());
+    printf(" %d\n", pthread_setconcurrency(-1) == EINVAL);
     {
         clockid_t clock;
         struct timespec now = {0};
