@@ -135,6 +135,9 @@ int tmf_sigtimedwait(const sigset_t *set, siginfo_t *info,
     number = (int)front_at_root(signal_wait, &call);
     if (number > 0 && info != NULL) {
         *info = call.delivery.info;
+        if (info->si_code == SI_TKILL) { // as the C library has it here
+            info->si_code = SI_USER;
+        }
     }
     return number;
 }

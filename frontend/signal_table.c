@@ -25,7 +25,7 @@
 
 #include "front.h"
 
-enum { LOOK_NS = 5 * 1000 * 1000, NOTED = 256, PENDING = 1024 };
+enum { LOOK_NS = 5 * 1000 * 1000, NOTED = 256, PENDING = 1024, TIMERS = 256 };
 
 struct noted {
     int number;
@@ -58,6 +58,7 @@ static struct {
     size_t room;
     struct pending pending[PENDING];
     unsigned n_pending;
+    int overruns[TIMERS]; // of the latest signal of each timer
 } table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
@@ -135,23 +136,27 @@ static void note(int number, siginfo_t *info, void *context)
     __atomic_store_n(&entry->is_full, 1, __ATOMIC_RELEASE);
 }
 
-static int is_pending(int number, pthread_t target)
+static struct pending *find_same(int number, pthread_t target)
 {
     for (unsigned i = 0; i < table.n_pending; i++) {
         if (table.pending[i].number == number &&
             table.pending[i].target == target) {
-            return 1;
+            return &table.pending[i];
         }
     }
-    return 0;
+    return NULL;
 }
 
 // Those of real time are queued, but for timers'. @return 0, EAGAIN: there are too many
 static int add_pending(int number, pthread_t target, const siginfo_t *info)
 {
     const int is_queued = number >= SIGRTMIN && info->si_code != SI_TIMER;
+    struct pending *same = is_queued ? NULL : find_same(number, target);
 
-    if (!is_queued && is_pending(number, target)) {
+    if (same != NULL) {
+        if (info->si_code == SI_TIMER) {
+            same->info.si_overrun += 1 + info->si_overrun;
+        }
         return 0;
     }
     if (table.n_pending == PENDING) {
@@ -163,6 +168,11 @@ static int add_pending(int number, pthread_t target, const siginfo_t *info)
 
 static void remove_pending(unsigned i)
 {
+    const siginfo_t *info = &table.pending[i].info;
+
+    if (info->si_code == SI_TIMER) {
+        table.overruns[(unsigned)info->si_timerid % TIMERS] = info->si_overrun;
+    }
     table.n_pending--;
     memmove(&table.pending[i], &table.pending[i + 1],
             (table.n_pending - i) * sizeof table.pending[0]);
@@ -707,6 +717,18 @@ long signal_serve(void *call)
         rest();
     }
     return 0;
+}
+
+// ---- timers
+
+int signal_overruns(timer_t timer)
+{
+    int overruns;
+
+    pthread_mutex_lock(&table.mutex);
+    overruns = table.overruns[(uintptr_t)timer % TIMERS];
+    pthread_mutex_unlock(&table.mutex);
+    return overruns;
 }
 
 // ---- checkpoints

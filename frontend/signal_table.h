@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <time.h>
 
 /*
  * What the root knows of the program's signals: signal_table.c. A mask has a bit for each.
@@ -78,6 +79,9 @@ long signal_know_all(void *call);
 
 /** Wait for a delivery to threads that do not wait for one. @return 0: there will be none */
 long signal_serve(void *call);
+
+/** On the root: how often a timer has expired while its latest signal was pending. */
+int signal_overruns(timer_t timer);
 
 /** On the root: why no checkpoint can be made, or NULL. NULL itself in a program without
  * signals. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "on_root.h"
+#include "signal_table.h"
 
 FRONT_CALL(1, unsigned, alarm, unsigned, a)
 FRONT_CALL(2, useconds_t, ualarm, useconds_t, a, useconds_t, b)
@@ -140,5 +141,17 @@ int tmf_timer_gettime(timer_t timer, struct itimerspec *value)
     return error;
 }
 
-FRONT_CALL(1, int, timer_getoverrun, timer_t, a)
+static long ask_overruns(void *timer)
+{
+    return signal_overruns(*(timer_t *)timer);
+}
+
+FRONT(timer_getoverrun)
+int tmf_timer_getoverrun(timer_t timer)
+{
+    timer_t own = timer;
+
+    return (int)front_at_root(ask_overruns, &own);
+}
+
 FRONT_CALL(1, int, timer_delete, timer_t, a)

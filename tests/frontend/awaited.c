@@ -103,6 +103,15 @@ static void on_tick(int number, siginfo_t *info, void *context)
     }
 }
 
+static void block_ticks(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 1);
+    pthread_sigmask(how, &set, NULL);
+}
+
 static void tick(void)
 {
     const struct itimerspec often = {{0, 2000000}, {0, 2000000}};
@@ -130,6 +139,10 @@ static void tick(void)
     for (int n = 0; n < 5;) {
         n += sem_wait(&ticks) == 0;
     }
+    block_ticks(SIG_BLOCK);
+    usleep(50000);
+    block_ticks(SIG_UNBLOCK);
+    printf(" %d", timer_getoverrun(timer) > 3);
     printf(" %d\n", timer_delete(timer));
 }
 
