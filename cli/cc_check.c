@@ -9,6 +9,8 @@
 //   archive without any, of other folders,
 //     with variables or calls of threads        a warning: they are each node's own
 //   call that cannot be had, or of Teamster's   refused, if no file defines the function
+//   the first, in a member of an archive        nothing: the program ends with one line if it
+//                                               is made (frontend/refused.sh)
 //
 // Archives are given by path or by -l, along the folders of -L; those that only the compiler
 // finds are the system's.
@@ -26,6 +28,7 @@
 struct findings {
     const struct object *object;
     struct cc_check *check;
+    int is_member; ///< of an archive
     int has_mark;
     const char *variable; ///< one of its, or NULL
     const char *call;     ///< of threads, or NULL
@@ -43,6 +46,20 @@ static int is_variable(const struct object *object, const Elf64_Sym *symbol)
            object_is_variable(object, &object->sections[symbol->st_shndx]);
 }
 
+static int is_of_teamster(const char *name)
+{
+    return begins_with(name, "tm_") || begins_with(name, "teamster_");
+}
+
+// Whether a member of an archive is part of the program is for the linker to say.
+static void note_wanted(struct findings *findings, const char *name)
+{
+    if (!findings->is_member || is_of_teamster(name + strlen(CC_REFUSED))) {
+        words_add(&findings->check->wanted, findings->object->name);
+        words_add(&findings->check->wanted, name);
+    }
+}
+
 static void look_at_symbol(void *argument, const Elf64_Sym *symbol,
                            const char *name)
 {
@@ -57,17 +74,18 @@ static void look_at_symbol(void *argument, const Elf64_Sym *symbol,
             words_add(&findings->check->defined, name);
         }
     } else if (begins_with(name, CC_REFUSED)) {
-        words_add(&findings->check->wanted, findings->object->name);
-        words_add(&findings->check->wanted, name);
+        note_wanted(findings, name);
     } else if (begins_with(name, "pthread_")) {
         findings->call = name;
     }
 }
 
 static struct findings look_at_object(struct cc_check *check,
-                                      const struct object *object)
+                                      const struct object *object,
+                                      int is_member)
 {
-    struct findings findings = {.object = object, .check = check};
+    struct findings findings = {
+        .object = object, .check = check, .is_member = is_member};
 
     object_each_symbol(object, look_at_symbol, &findings);
     return findings;
@@ -120,7 +138,7 @@ static void look_at_members(struct cc_check *check, const struct image *image,
             break;
         }
         if (object_read(&object, at, size, image->path)) {
-            const struct findings found = look_at_object(check, &object);
+            const struct findings found = look_at_object(check, &object, 1);
 
             note_member(archive, &found);
         }
@@ -173,7 +191,7 @@ void cc_check_file(struct cc_check *check, const char *path, const char *told)
     if (image.size > SARMAG && memcmp(image.bytes, ARMAG, SARMAG) == 0) {
         judge_archive(check, &image);
     } else if (object_read(&object, image.bytes, image.size, told) &&
-               !look_at_object(check, &object).has_mark) {
+               !look_at_object(check, &object, 0).has_mark) {
         refuse_object(check, told);
     }
     image_close(&image);
@@ -236,7 +254,7 @@ static int is_defined(const struct cc_check *check, const char *name)
 
 static const char *reason(const char *name)
 {
-    return begins_with(name, "tm_") || begins_with(name, "teamster_")
+    return is_of_teamster(name)
                ? "which is for programs of the plain compiler and -lteamster"
                : "which cannot be had on several nodes";
 }

@@ -5,6 +5,7 @@
 // the names and layouts that the library's ABI fixes. new and delete: new.c.
 #include "front.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ extern __typeof__(pthread_join) tmf_pthread_join;
 extern __typeof__(pthread_detach) tmf_pthread_detach;
 extern __typeof__(pthread_spin_lock) tmf_pthread_spin_lock;
 extern __typeof__(pthread_spin_unlock) tmf_pthread_spin_unlock;
+extern __typeof__(pthread_mutex_unlock) tmf_pthread_mutex_unlock;
 extern __typeof__(pthread_cond_wait) tmf_pthread_cond_wait;
 extern __typeof__(pthread_cond_signal) tmf_pthread_cond_signal;
 extern __typeof__(pthread_cond_broadcast) tmf_pthread_cond_broadcast;
@@ -29,18 +31,28 @@ struct state {
 
 enum { DELETES = 1, RUNS = 2 };
 
+static void delete_state(struct state **state)
+{
+    (*state)->functions[DELETES](*state);
+}
+
+// pthread_exit() deletes it, too: it may be a task whose result others wait for.
 static void *run_state(void *argument)
 {
-    struct state *state = argument;
+    struct state *state __attribute__((cleanup(delete_state))) = argument;
 
     state->functions[RUNS](state);
-    state->functions[DELETES](state);
     return NULL;
 }
 
-static _Noreturn void end_by_error(const char *what)
+extern void throw_system_error(int error) __asm__("_ZSt20__throw_system_errori")
+    __attribute__((weak));
+
+static void throw_if(int error)
 {
-    front_fatal("std::thread: %s", what);
+    if (error != 0) {
+        throw_system_error(error);
+    }
 }
 
 void start_thread(pthread_t *number, struct state **state, void (*unused)(void))
@@ -48,30 +60,22 @@ void start_thread(pthread_t *number, struct state **state, void (*unused)(void))
           "default_deleteIS1_EEPFvvE");
 void start_thread(pthread_t *number, struct state **state, void (*unused)(void))
 {
-    struct state *own = *state;
-
     (void)unused;
+    throw_if(tmf_pthread_create(number, NULL, run_state, *state));
     *state = NULL;
-    if (tmf_pthread_create(number, NULL, run_state, own) != 0) {
-        end_by_error("no thread is left");
-    }
 }
 
 void join_thread(pthread_t *number) NAMED("tmf__ZNSt6thread4joinEv");
 void join_thread(pthread_t *number)
 {
-    if (*number == 0 || tmf_pthread_join(*number, NULL) != 0) {
-        end_by_error("join() of a thread that cannot be joined");
-    }
+    throw_if(*number == 0 ? EINVAL : tmf_pthread_join(*number, NULL));
     *number = 0;
 }
 
 void detach_thread(pthread_t *number) NAMED("tmf__ZNSt6thread6detachEv");
 void detach_thread(pthread_t *number)
 {
-    if (*number == 0 || tmf_pthread_detach(*number) != 0) {
-        end_by_error("detach() of a thread that cannot be detached");
-    }
+    throw_if(*number == 0 ? EINVAL : tmf_pthread_detach(*number));
     *number = 0;
 }
 
@@ -135,15 +139,144 @@ void notify_all(pthread_cond_t *cond)
     (void)!tmf_pthread_cond_broadcast(cond);
 }
 
-// ---- what promises do at a thread's exit: every packaged task has the call, few make it
+// ---- what is done when a thread has ended and its thread-local variables are gone: futures
+// become ready, and conditions are told. The elements of the list begin as the library's do.
 
-void make_ready_at_exit(void *state)
-    NAMED("tmf__ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv");
-void make_ready_at_exit(void *state)
+struct at_exit {
+    struct at_exit *next;
+    void (*run)(struct at_exit *element);
+};
+
+/** What a std::shared_ptr counts by; of its functions the third ends the object, the fourth
+ * this. */
+struct counts {
+    void (**functions)(struct counts *);
+    int n_owners;
+    int n_watchers; // and one for all owners
+};
+
+enum { ENDS_OBJECT = 2, ENDS_COUNTS = 3 };
+
+/** Of a future: std::__future_base::_State_baseV2. */
+struct future_state {
+    void *functions;
+    void *result;
+    unsigned status;
+};
+
+/** Its state is a std::weak_ptr. */
+struct make_ready {
+    struct at_exit element;
+    struct future_state *state;
+    struct counts *counts;
+};
+
+struct notify {
+    struct at_exit element;
+    pthread_cond_t *cond;
+    pthread_mutex_t *mutex;
+};
+
+enum { IS_READY = 1 };
+
+extern void notify_state(unsigned *word)
+    NAMED("tmf__ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj");
+extern void delete_object(void *block) NAMED("_ZdlPv");
+
+void front_at_exit_end(void)
 {
-    (void)state;
-    front_fatal("std::promise::set_value_at_thread_exit() cannot be had on "
-                "several nodes");
+    while (front_thread()->at_exit != NULL) {
+        struct at_exit *first = front_thread()->at_exit;
+
+        front_thread()->at_exit = first->next;
+        first->run(first);
+    }
+}
+
+static void add_at_exit(struct at_exit *element, void (*run)(struct at_exit *))
+{
+    *element = (struct at_exit){front_thread()->at_exit, run};
+    front_thread()->at_exit = element;
+}
+
+// @return 0: there is no owner any more
+static int become_owner(struct counts *counts)
+{
+    int n = __atomic_load_n(&counts->n_owners, __ATOMIC_RELAXED);
+
+    while (n != 0 &&
+           !__atomic_compare_exchange_n(&counts->n_owners, &n, n + 1, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    }
+    return n != 0;
+}
+
+static void stop_watching(struct counts *counts)
+{
+    if (__atomic_fetch_sub(&counts->n_watchers, 1, __ATOMIC_ACQ_REL) == 1) {
+        counts->functions[ENDS_COUNTS](counts);
+    }
+}
+
+static void stop_owning(struct counts *counts)
+{
+    if (__atomic_fetch_sub(&counts->n_owners, 1, __ATOMIC_ACQ_REL) == 1) {
+        counts->functions[ENDS_OBJECT](counts);
+        stop_watching(counts);
+    }
+}
+
+static void make_ready(struct at_exit *element)
+{
+    struct make_ready *own = (struct make_ready *)(void *)element;
+
+    if (own->counts != NULL && become_owner(own->counts)) {
+        __atomic_store_n(&own->state->status, IS_READY, __ATOMIC_SEQ_CST);
+        notify_state(&own->state->status);
+        stop_owning(own->counts);
+    }
+    if (own->counts != NULL) {
+        stop_watching(own->counts);
+    }
+    delete_object(own);
+}
+
+void make_ready_at_exit(struct make_ready *own)
+    NAMED("tmf__ZNSt13__future_base13_State_baseV211_Make_ready6_M_setEv");
+void make_ready_at_exit(struct make_ready *own)
+{
+    add_at_exit(&own->element, make_ready);
+}
+
+static void notify_and_unlock(struct at_exit *element)
+{
+    struct notify *own = (struct notify *)(void *)element;
+
+    (void)!tmf_pthread_cond_broadcast(own->cond);
+    (void)!tmf_pthread_mutex_unlock(own->mutex);
+    front_free(own);
+}
+
+// std::unique_lock: a pointer to a mutex, and whether it is locked.
+struct unique_lock {
+    pthread_mutex_t *mutex;
+    _Bool is_owned;
+};
+
+void notify_all_at_exit(pthread_cond_t *cond, struct unique_lock *lock)
+    NAMED("tmf__ZSt25notify_all_at_thread_exitRSt18condition_"
+          "variableSt11unique_lockISt5mutexE");
+void notify_all_at_exit(pthread_cond_t *cond, struct unique_lock *lock)
+{
+    struct notify *own = front_allocate(sizeof *own);
+
+    if (own == NULL) {
+        front_fatal("no memory for std::notify_all_at_thread_exit()");
+    }
+    own->cond = cond;
+    own->mutex = lock->mutex;
+    *lock = (struct unique_lock){0};
+    add_at_exit(&own->element, notify_and_unlock);
 }
 
 // ---- variables of functions: the guard's first byte says that they are made

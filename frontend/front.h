@@ -39,6 +39,9 @@
 /** Units of Fortran's, told apart by the last bits of their numbers. */
 enum { FRONT_UNITS = 64 };
 
+/** Bytes of a thread's name, as the kernel has it. */
+enum { FRONT_NAME = 16 };
+
 /** What the front end keeps of a thread; on its private stack. */
 struct front_thread {
     void *private_sp; ///< where Teamster's code begins
@@ -51,13 +54,22 @@ struct front_thread {
     struct value *values;                 ///< of keys: keys.c; shared
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
+    struct at_exit *at_exit;              ///< cxx.c
     char *locals;          ///< what it has in variables of workers: locals.c
     struct member *member; ///< openmp.c
     unsigned short
         n_statements[FRONT_UNITS]; ///< of Fortran's that it is in: fortran_io.c
+    void (*before_call)(void);     ///< what is to be done before it next calls
+                                   ///< Teamster; openmp_across.c
     int is_main;
     int cancel_state; ///< what it has said of pthread_cancel(), which is refused
     int cancel_type;
+    char name[FRONT_NAME]; ///< that it has given itself
+    void *handler_stack;   ///< of sigaltstack(): signals.c
+    size_t handler_stack_size;
+    uint64_t blocked; ///< signals: masks.c
+    uint64_t
+        acts_for; ///< it runs a handler in the name of this thread: signals.c
 };
 
 /** Of the calling thread; NULL if it is none of the program's. */
@@ -95,9 +107,10 @@ void front_unlock(void *mutex);
  * errno is as the function leaves it there. In the program's context. */
 long front_at_root(long (*function)(void *arguments), void *arguments);
 
-/** A deadline of some clock by CLOCK_REALTIME. In the program's context. */
-void front_deadline(clockid_t clock, const struct timespec *deadline,
-                    struct timespec *until);
+/** A deadline of some clock by CLOCK_REALTIME. In the program's context.
+ * @return 0, EINVAL: no deadlines are by this clock */
+int front_deadline(clockid_t clock, const struct timespec *deadline,
+                   struct timespec *until);
 
 /** A status as POSIX has it. */
 int front_error(tm_status status);
@@ -130,6 +143,32 @@ char *front_stack_end(const struct front_thread *thread);
 
 /** The calling thread's program stack is needed no more. */
 void front_leave_stack(struct front_thread *thread);
+
+// ---- cxx.c
+
+/** A thread has ended: what C++ programs have asked for then, in its context. */
+void front_at_exit_end(void) __attribute__((weak));
+
+// ---- signals.c
+
+/** Sleep until a handler is to be run, and run it. In the program's context. NULL: there are none.
+ * @param[out] left_ns  then
+ * @return 0: sleep in the usual way; 1; -1 and EINTR: a handler has run */
+int front_sleep(int64_t ns, int64_t *left_ns) __attribute__((weak));
+
+// ---- masks.c
+
+/** A thread begins, and ends; in its context. NULL: the program changes no masks. */
+void front_signals_begin(void) __attribute__((weak));
+void front_signals_end(void) __attribute__((weak));
+
+// ---- joins.c
+
+/** A thread begins, and ends, in its context; its end has been waited for, or will not be. NULL:
+ * the program waits for ends in the usual way alone. */
+void front_join_begin(void) __attribute__((weak));
+void front_join_end(void) __attribute__((weak));
+void front_join_forget(unsigned long thread) __attribute__((weak));
 
 // ---- saved.c
 
@@ -226,6 +265,10 @@ _Noreturn void front_exit(int status);
 long front_end(int status);
 
 /** main() has ended by pthread_exit(). On its private stack. */
-_Noreturn void front_main_gone(void);
+_Noreturn void front_main_gone(void *result);
+
+/** Wait for that, if it is main()'s thread. On the private stack.
+ * @return 0: it is another one */
+int front_join_main(tm_thread thread, void **result);
 
 #endif

@@ -63,7 +63,7 @@ static int wait_until(unsigned *word, unsigned value, clockid_t clock,
     struct waiting waiting = {word, value, deadline == NULL ? NULL : &until};
 
     if (deadline != NULL) {
-        front_deadline(clock, deadline, &until);
+        (void)front_deadline(clock, deadline, &until);
     }
     return (int)FRONT_1(wait_for_word, &waiting);
 }
@@ -79,6 +79,9 @@ static int wait_until(unsigned *word, unsigned value, clockid_t clock,
         const struct timespec deadline = {s, ns};                              \
                                                                                \
         (void)base;                                                            \
+        if (has_time && (s < 0 || ns < 0)) {                                   \
+            return 0; /* a time of long ago */                                 \
+        }                                                                      \
         return wait_until(word, value, clock, has_time ? &deadline : NULL) !=  \
                ETIMEDOUT;                                                      \
     }
@@ -127,6 +130,9 @@ static long do_futex(unsigned *word, int operation, unsigned value,
         break;
     case FUTEX_WAIT_BITSET:
         break;
+    case FUTEX_LOCK_PI2: // what older kernels say of it
+        errno = ENOSYS;
+        return -1;
     default:
         front_fatal("syscall(SYS_futex) with operation %d is not possible",
                     operation);

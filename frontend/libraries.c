@@ -8,13 +8,13 @@
 // heap.c.
 //
 // So files that a library has opened are the program's, on all nodes. Its variables are each
-// node's own; and so are its mutexes and condition variables, unless they are in shared memory.
+// node's own.
 #include "front.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,22 +42,19 @@ static void *find_next(_Atomic(void *) *found, const char *name)
     return address;
 }
 
-/** A function that does as the program's own call does if that holds, else the usual one. */
-#define SERVED(condition, type, name, parameters, arguments)                   \
+/** A function that does as the program's own call does in its context, else the usual one. */
+#define FILES(type, name, parameters, arguments)                               \
     extern __typeof__(name) tmf_##name;                                        \
     EXPORTED __typeof__(name) name;                                            \
     type name parameters                                                       \
     {                                                                          \
         static _Atomic(void *) found;                                          \
                                                                                \
-        if (condition) {                                                       \
+        if (front_is_program()) {                                              \
             return tmf_##name arguments;                                       \
         }                                                                      \
         return ((__typeof__(&(name)))find_next(&found, #name))arguments;       \
     }
-
-#define FILES(type, name, parameters, arguments)                               \
-    SERVED(front_is_program(), type, name, parameters, arguments)
 
 #undef putc
 #undef getc
@@ -87,6 +84,15 @@ FILES(off_t, lseek64, (int fd, off_t offset, int whence), (fd, offset, whence))
 #undef feof
 #undef ferror
 #undef clearerr
+#undef getchar
+#undef fread_unlocked
+#undef fwrite_unlocked
+#undef putc_unlocked
+#undef getc_unlocked
+#undef fgetc_unlocked
+#undef fputc_unlocked
+#undef feof_unlocked
+#undef ferror_unlocked
 FILES(FILE *, freopen, (const char *name, const char *mode, FILE *file),
       (name, mode, file))
 FILES(FILE *, tmpfile, (void), ())
@@ -116,6 +122,54 @@ FILES(ssize_t, getline, (char **line, size_t *size, FILE *file),
 FILES(int, vfprintf, (FILE * file, const char *format, va_list list),
       (file, format, list))
 FILES(int, vprintf, (const char *format, va_list list), (format, list))
+FILES(FILE *, freopen64, (const char *name, const char *mode, FILE *file),
+      (name, mode, file))
+FILES(FILE *, open_memstream, (char **bytes, size_t *size), (bytes, size))
+FILES(FILE *, fmemopen, (void *bytes, size_t size, const char *mode),
+      (bytes, size, mode))
+FILES(FILE *, popen, (const char *command, const char *mode), (command, mode))
+FILES(int, pclose, (FILE * file), (file))
+FILES(int, vfscanf, (FILE * file, const char *format, va_list list),
+      (file, format, list))
+FILES(int, vdprintf, (int fd, const char *format, va_list list),
+      (fd, format, list))
+FILES(int, getchar, (void), ())
+FILES(size_t, fwrite_unlocked,
+      (const void *from, size_t size, size_t n, FILE *file),
+      (from, size, n, file))
+FILES(size_t, fread_unlocked, (void *to, size_t size, size_t n, FILE *file),
+      (to, size, n, file))
+FILES(char *, fgets_unlocked, (char *to, int size, FILE *file),
+      (to, size, file))
+FILES(int, fputs_unlocked, (const char *text, FILE *file), (text, file))
+FILES(int, fputc_unlocked, (int c, FILE *file), (c, file))
+FILES(int, fgetc_unlocked, (FILE * file), (file))
+FILES(int, putc_unlocked, (int c, FILE *file), (c, file))
+FILES(int, getc_unlocked, (FILE * file), (file))
+FILES(int, feof_unlocked, (FILE * file), (file))
+FILES(int, ferror_unlocked, (FILE * file), (file))
+FILES(int, fflush_unlocked, (FILE * file), (file))
+
+/** The same without an answer. */
+#define FILES_VOID(name, parameters, arguments)                                \
+    extern __typeof__(name) tmf_##name;                                        \
+    EXPORTED __typeof__(name) name;                                            \
+    void name parameters                                                       \
+    {                                                                          \
+        static _Atomic(void *) found;                                          \
+                                                                               \
+        if (front_is_program()) {                                              \
+            tmf_##name arguments;                                              \
+        } else {                                                               \
+            ((__typeof__(&(name)))find_next(&found, #name)) arguments;         \
+        }                                                                      \
+    }
+FILES_VOID(rewind, (FILE * file), (file))
+FILES_VOID(clearerr, (FILE * file), (file))
+FILES_VOID(perror, (const char *text), (text))
+FILES_VOID(setbuf, (FILE * file, char *buffer), (file, buffer))
+FILES_VOID(setlinebuf, (FILE * file), (file))
+
 FILES(char *, strdup, (const char *text), (text))
 FILES(char *, strndup, (const char *text, size_t most), (text, most))
 FILES(int, vasprintf, (char **text, const char *format, va_list list),
@@ -149,6 +203,14 @@ WITH_MORE(int, __asprintf_chk, format,
           (char **text, int flag, const char *format, ...),
           ((void)flag, vasprintf(text, format, list)))
 
+WITH_MORE(int, fscanf, format, (FILE * file, const char *format, ...),
+          vfscanf(file, format, list))
+WITH_MORE(int, dprintf, format, (int fd, const char *format, ...),
+          vdprintf(fd, format, list))
+WITH_MORE(int, __dprintf_chk, format,
+          (int fd, int flag, const char *format, ...),
+          ((void)flag, vdprintf(fd, format, list)))
+
 /** What libraries call that were compiled so that sizes are checked. */
 #define CHECKED(type, name, parameters, usual)                                 \
     EXPORTED type name parameters;                                             \
@@ -168,6 +230,28 @@ static void check_size(size_t wanted, size_t room)
 CHECKED(int, __vfprintf_chk,
         (FILE * file, int flag, const char *format, va_list list),
         ((void)flag, vfprintf(file, format, list)))
+CHECKED(int, __vprintf_chk, (int flag, const char *format, va_list list),
+        ((void)flag, vprintf(format, list)))
+CHECKED(int, __vasprintf_chk,
+        (char **text, int flag, const char *format, va_list list),
+        ((void)flag, vasprintf(text, format, list)))
+CHECKED(int, __vdprintf_chk,
+        (int fd, int flag, const char *format, va_list list),
+        ((void)flag, vdprintf(fd, format, list)))
+CHECKED(ssize_t, __getdelim, (char **line, size_t *size, int end, FILE *file),
+        getdelim(line, size, end, file))
+CHECKED(ssize_t, __pread_chk,
+        (int fd, void *to, size_t size, off_t offset, size_t room),
+        (check_size(size, room), pread(fd, to, size, offset)))
+CHECKED(ssize_t, __pread64_chk,
+        (int fd, void *to, size_t size, off_t offset, size_t room),
+        (check_size(size, room), pread64(fd, to, size, offset)))
+CHECKED(ssize_t, __recv_chk,
+        (int fd, void *to, size_t size, size_t room, int flags),
+        (check_size(size, room), recv(fd, to, size, flags)))
+CHECKED(int, __poll_chk,
+        (struct pollfd * fds, nfds_t n, int timeout_ms, size_t room),
+        (check_size(n * sizeof *fds, room), poll(fds, n, timeout_ms)))
 CHECKED(ssize_t, __read_chk, (int fd, void *to, size_t size, size_t room),
         (check_size(size, room), read(fd, to, size)))
 CHECKED(char *, __fgets_chk, (char *to, size_t room, int size, FILE *file),
@@ -225,6 +309,13 @@ FILES(int, fsync, (int fd), (fd))
 FILES(int, fstat, (int fd, struct stat *what), (fd, what))
 FILES(int, fstat64, (int fd, struct stat64 *what), (fd, what))
 FILES(int, fchmod, (int fd, mode_t mode), (fd, mode))
+FILES(int, dup3, (int fd, int other, int flags), (fd, other, flags))
+FILES(ssize_t, preadv, (int fd, const struct iovec *parts, int n, off_t offset),
+      (fd, parts, n, offset))
+FILES(ssize_t, pwritev,
+      (int fd, const struct iovec *parts, int n, off_t offset),
+      (fd, parts, n, offset))
+FILES(int, fchown, (int fd, uid_t user, gid_t group), (fd, user, group))
 FILES(int, isatty, (int fd), (fd))
 FILES(int, pipe, (int fds[2]), (fds))
 FILES(int, pipe2, (int fds[2], int flags), (fds, flags))
@@ -261,6 +352,7 @@ FILES(int, unlink, (const char *name), (name))
 FILES(int, rename, (const char *from, const char *to), (from, to))
 FILES(int, mkdir, (const char *name, mode_t mode), (name, mode))
 FILES(int, rmdir, (const char *name), (name))
+FILES(int, mkostemp, (char *name, int flags), (name, flags))
 FILES(int, mkstemp, (char *name), (name))
 FILES(int, mkstemp64, (char *name), (name))
 
@@ -312,6 +404,15 @@ FILES(int, select,
       (int n, fd_set *readable, fd_set *writable, fd_set *others,
        struct timeval *timeout),
       (n, readable, writable, others, timeout))
+FILES(int, ppoll,
+      (struct pollfd * fds, nfds_t n, const struct timespec *timeout,
+       const sigset_t *mask),
+      (fds, n, timeout, mask))
+FILES(int, pselect,
+      (int n, fd_set *readable, fd_set *writable, fd_set *others,
+       const struct timespec *timeout, const sigset_t *mask),
+      (n, readable, writable, others, timeout, mask))
+FILES(int, epoll_create, (int size), (size))
 FILES(int, epoll_create1, (int flags), (flags))
 FILES(int, epoll_ctl,
       (int fd, int operation, int other, struct epoll_event *event),
@@ -321,29 +422,3 @@ FILES(int, epoll_wait,
       (fd, events, n, timeout_ms))
 FILES(int, eventfd, (unsigned value, int flags), (value, flags))
 FILES(int, timerfd_create, (clockid_t clock, int flags), (clock, flags))
-
-// ---- mutexes and condition variables that lie in shared memory
-
-#define OBJECT(name, parameters, arguments, object)                            \
-    SERVED(front_is_shared(object) && front_is_program(), int, name,           \
-           parameters, arguments)
-
-OBJECT(pthread_mutex_init,
-       (pthread_mutex_t * mutex, const pthread_mutexattr_t *attr),
-       (mutex, attr), mutex)
-OBJECT(pthread_mutex_destroy, (pthread_mutex_t * mutex), (mutex), mutex)
-OBJECT(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), mutex)
-OBJECT(pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex), mutex)
-OBJECT(pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex), mutex)
-OBJECT(pthread_cond_init,
-       (pthread_cond_t * cond, const pthread_condattr_t *attr), (cond, attr),
-       cond)
-OBJECT(pthread_cond_destroy, (pthread_cond_t * cond), (cond), cond)
-OBJECT(pthread_cond_signal, (pthread_cond_t * cond), (cond), cond)
-OBJECT(pthread_cond_broadcast, (pthread_cond_t * cond), (cond), cond)
-OBJECT(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex),
-       (cond, mutex), cond)
-OBJECT(pthread_cond_timedwait,
-       (pthread_cond_t * cond, pthread_mutex_t *mutex,
-        const struct timespec *until),
-       (cond, mutex, until), cond)

@@ -240,4 +240,7 @@ void front_locals_end(void)
         first->function(first->object);
         front_free(first);
     }
+    if (front_at_exit_end != NULL) {
+        front_at_exit_end();
+    }
 }

@@ -52,12 +52,15 @@ static TM_SHARED struct {
     struct promise *promises;
     int status;
     int is_ending;      // somebody has called exit()
+    tm_thread main;     // its thread
+    void *main_result;  // if it has gone
     int is_main_gone;   // by pthread_exit()
     int have_all_ended; // and all others after it
 } program;
 
 static tm_mutex promises_mutex;
 static tm_sem ended;
+static tm_sem main_gone;
 static tm_sem never;
 
 // ---- promises
@@ -105,10 +108,19 @@ int tmf_atexit(void (*function)(void))
 
 // ---- the end
 
+// The process's, when shared memory is gone. Private.
+static int last_status;
+
+static _Noreturn void leave(int status)
+{
+    last_status = status;
+    exit(status);
+}
+
 static void *end_process(void *nothing)
 {
     (void)nothing;
-    exit(program.status);
+    leave(program.status);
 }
 
 // Thread 0 goes on, or another in its place; this one never.
@@ -168,10 +180,22 @@ int front_main_is_gone(void)
     return program.is_main_gone;
 }
 
-void front_main_gone(void)
+void front_main_gone(void *result)
 {
+    program.main_result = result;
     program.is_main_gone = 1;
+    (void)!tm_sem_post(&main_gone);
     tm_thread_exit(NULL);
+}
+
+int front_join_main(tm_thread thread, void **result)
+{
+    if (thread != program.main) {
+        return 0;
+    }
+    (void)!tm_sem_wait(&main_gone); // else the process ends
+    *result = program.main_result;
+    return 1;
 }
 
 // ---- the beginning
@@ -232,9 +256,11 @@ static tm_thread begin_program(int argc, char **argv)
 
     copy_arguments(argc, argv);
     if (tm_sem_init(&ended, 0) != TM_OK || tm_sem_init(&never, 0) != TM_OK ||
+        tm_sem_init(&main_gone, 0) != TM_OK ||
         tm_thread_create(&thread, &attr, begin_main, NULL) != TM_OK) {
         front_fatal("cannot start main()");
     }
+    program.main = thread;
     return thread;
 }
 
@@ -266,8 +292,15 @@ static void end_after_all(void)
         (void)!tm_sem_wait(&ended);
     }
     if (program.status != 0) {
-        exit(program.status); // goes on with the other handlers
+        leave(program.status); // goes on with the other handlers
     }
+}
+
+// What streams hold has been written by the program's end; but for what libraries' ends wrote.
+static void end_at_once(void)
+{
+    fflush(NULL);
+    _exit(last_status);
 }
 
 int main(int argc, char **argv)
@@ -295,6 +328,7 @@ int main(int argc, char **argv)
         .arrive = front_locals_arrive,
         .overflown = front_overflown,
         .why_unsaved = front_why_unsaved,
+        .end = end_at_once,
     };
     if (teamster_begin_unchanged(&front_program) != TM_OK) {
         return 70;
@@ -310,5 +344,5 @@ int main(int argc, char **argv)
         atexit(end_after_all);
         tm_thread_exit(NULL); // waits for all others
     }
-    exit(program.status);
+    leave(program.status);
 }

@@ -83,9 +83,16 @@ static long lock_mutex_until(pthread_mutex_t *mutex,
                              const struct timespec *deadline)
 {
     const struct timespec until = *deadline;
+    tm_status status;
 
     tell_type(mutex);
-    return front_error(tm_mutex_timedlock(name_of(mutex), &until));
+    status = tm_mutex_timedlock(name_of(mutex), &until);
+    if (status == TM_EDEADLK &&
+        type_of(mutex->__data.__kind) == TM_MUTEX_NORMAL) {
+        clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL);
+        return ETIMEDOUT;
+    }
+    return front_error(status);
 }
 
 static long unlock_mutex(pthread_mutex_t *mutex)
@@ -162,8 +169,9 @@ int tmf_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return (int)FRONT_2(lock_mutex_until, mutex, &until);
+    return front_deadline(clock, deadline, &until) != 0
+               ? EINVAL
+               : (int)FRONT_2(lock_mutex_until, mutex, &until);
 }
 
 FRONT(pthread_mutex_unlock)

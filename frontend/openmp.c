@@ -17,16 +17,28 @@ static void meet(tm_barrier *barrier)
 
 // ---- members: of a thread that is in no team, one that is made now
 
+static struct member *new_member(void)
+{
+    struct {
+        struct member member;
+        unsigned n_counted;
+    } *made = front_allocate(sizeof *made);
+
+    if (made == NULL) {
+        front_fatal("no memory for a thread of OpenMP");
+    }
+    made->n_counted = 0;
+    made->member = (struct member){
+        .n = 1, .icvs = openmp_initial(), .n_counted = &made->n_counted};
+    return &made->member;
+}
+
 struct member *openmp_self(void)
 {
     struct front_thread *thread = front_thread();
 
     if (thread->member == NULL) {
-        thread->member = front_allocate(sizeof *thread->member);
-        if (thread->member == NULL) {
-            front_fatal("no memory for a thread of OpenMP");
-        }
-        *thread->member = (struct member){.n = 1, .icvs = openmp_initial()};
+        thread->member = new_member();
     }
     return thread->member;
 }
@@ -226,19 +238,11 @@ void GOMP_barrier(void)
 
 // ---- mutual exclusion
 
-tm_status openmp_lock(void *mutex)
-{
-    if (openmp_across_post != NULL) {
-        openmp_across_post();
-    }
-    return front_lock(mutex);
-}
-
 #define PAIR(name, parameters, mutex)                                          \
     void name##_start parameters;                                              \
     void name##_start parameters                                               \
     {                                                                          \
-        openmp_lock(mutex);                                                    \
+        front_lock(mutex);                                                     \
     }                                                                          \
     void name##_end parameters;                                                \
     void name##_end parameters                                                 \

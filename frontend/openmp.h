@@ -168,8 +168,8 @@ struct member {
     struct task base;  ///< what it runs itself, if it has no team
     unsigned n_teams;  ///< of a league; 0: there is none
     unsigned team_number;
-    unsigned *n_counted; ///< threads of regions that its limit is of, but for
-                         ///< those that began them; NULL: the program's
+    unsigned *n_counted; ///< threads of regions that its limit is of (its
+                         ///< contention group), but for those that began them
     struct rank shown;   ///< when it last was told where it runs
 };
 
@@ -198,9 +198,6 @@ struct rank openmp_rank(const struct member *member, unsigned level);
  * @return threads that it had */
 unsigned openmp_run(region *function, void *data, unsigned n,
                     const struct share *first, uintptr_t *reductions);
-
-/** front_lock() of a mutex of the program's. */
-tm_status openmp_lock(void *mutex);
 
 /** Run one thread's part of the team's region. */
 void openmp_run_part(struct team *team, unsigned number);
@@ -248,9 +245,6 @@ void openmp_leave_shares(struct member *member);
 
 /** A region begins; by who begins it, alone. */
 void openmp_begin_across(struct team *team) __attribute__((weak));
-
-/** The caller is about to wait for a mutex: tell how far it is. */
-void openmp_across_post(void) __attribute__((weak));
 
 // ---- openmp_environment.c
 

@@ -6,13 +6,14 @@
 // rise.
 //
 // A thread does not tell at each `source` how far it is: it remembers that, and posts it when
-// somebody waits for it, which a hint tells it; before it waits itself; and at the end of its
-// chunk. So a message tells of as many iterations as have been run meanwhile, and one that waits
+// somebody waits for it, which a hint tells it; before it calls Teamster, since it may wait
+// there; and at the end of its chunk. In a program with atomic accesses, which may wait by
+// these, it tells each. So a message tells of as many iterations as have been run meanwhile, and one that waits
 // knows of all of these.
 //
 // A1  Who waits is posted to: it notes that at the post, under the mutex, and sets the hint of
 //     the thread that has the piece; who takes a piece that is awaited sets its own.
-// A2  A thread that waits, for an iteration or for a mutex of OpenMP's, has posted all.
+// A2  A thread that waits has posted all.
 #include "openmp_loops.h"
 
 #include <stdarg.h>
@@ -36,6 +37,9 @@ struct across {
     unsigned long
         counts[]; // its own latest iteration; then that seen of another piece
 };
+
+/** Has the program atomic accesses? */
+extern char tmf_is_racy[] __attribute__((weak));
 
 static struct member *self(void)
 {
@@ -107,6 +111,7 @@ static void post_own(struct member *member)
         return;
     }
     across->is_posted = true;
+    front_thread()->before_call = NULL;
     post = post_of(member, across->counts[0]);
     post->has_any = true;
     memcpy(post->counts, across->counts,
@@ -116,10 +121,11 @@ static void post_own(struct member *member)
     }
 }
 
-void openmp_across_post(void)
+static void post_at_once(void)
 {
     struct member *member = self();
 
+    front_thread()->before_call = NULL;
     if (member->across != NULL && !member->across->is_posted) {
         share_lock(member);
         post_own(member);
@@ -209,15 +215,18 @@ static void note_iteration(const unsigned long *counts)
     if (!across->is_posted &&
         piece_of(member->share, counts[0], member->n) !=
             piece_of(member->share, across->counts[0], member->n)) {
-        openmp_across_post();
+        post_at_once();
     }
     memcpy(across->counts, counts,
            member->share->n_counts * sizeof across->counts[0]);
     across->is_posted = false;
+    front_thread()->before_call = post_at_once;
     hint = hint_of(member, member->number);
     if (openmp_read_hint(hint)) {
         openmp_set_hint(hint, 0);
-        openmp_across_post();
+        post_at_once();
+    } else if (tmf_is_racy != NULL) {
+        post_at_once();
     }
 }
 
@@ -265,6 +274,7 @@ static void await_iteration(const unsigned long *wanted)
         return;
     }
     n = member->share->n_counts;
+    front_thread()->before_call = NULL; // it is posted here
     share_lock(member);
     post_own(member);
     post = post_of(member, wanted[0]);

@@ -237,7 +237,7 @@ void omp_set_schedule(int kind, int chunk)
     enum schedule wanted = (enum schedule)(kind & 7);
 
     icvs()->kind = wanted == AUTO ? STATIC : wanted;
-    icvs()->chunk = chunk > 0 ? (unsigned long)chunk : 0;
+    icvs()->chunk = chunk > 0 ? (unsigned long)chunk : icvs()->kind != STATIC;
 }
 
 void omp_set_schedule_(const int *kind, const int *chunk);
@@ -330,7 +330,7 @@ static int enter_nest(struct nest_lock *lock, int is_taken)
 
 static void take_nest(struct nest_lock *lock)
 {
-    enter_nest(lock, !is_own(lock) && openmp_lock(lock) == TM_OK);
+    enter_nest(lock, !is_own(lock) && front_lock(lock) == TM_OK);
 }
 
 static int try_nest(struct nest_lock *lock)
@@ -350,7 +350,7 @@ static void leave_nest(struct nest_lock *lock)
 
 LOCK_FUNCTION(void, omp_init_lock, (void)object)
 LOCK_FUNCTION(void, omp_destroy_lock, (void)object)
-LOCK_FUNCTION(void, omp_set_lock, openmp_lock(object))
+LOCK_FUNCTION(void, omp_set_lock, front_lock(object))
 LOCK_FUNCTION(void, omp_unset_lock, front_unlock(object))
 LOCK_FUNCTION(int, omp_test_lock, return front_try_lock(object) == TM_OK)
 LOCK_FUNCTION(void, omp_init_nest_lock,

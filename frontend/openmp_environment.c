@@ -39,7 +39,8 @@ static void read_schedule(void)
                         : strncasecmp(kind, "guided", 6) == 0 ? GUIDED
                         : strncasecmp(kind, "auto", 4) == 0   ? STATIC
                                                               : DYNAMIC;
-    initial.icvs.chunk = comma == NULL ? 0 : strtoul(comma + 1, NULL, 10);
+    initial.icvs.chunk = comma == NULL ? initial.icvs.kind != STATIC
+                                       : strtoul(comma + 1, NULL, 10);
 }
 
 // In KiB, if nothing else is said.
@@ -92,10 +93,11 @@ static void read_threads(void)
 // A list of numbers of threads is meant for regions within each other.
 static unsigned read_active_levels(void)
 {
-    const unsigned n = read_number("OMP_MAX_ACTIVE_LEVELS");
+    const char *text = getenv("OMP_MAX_ACTIVE_LEVELS");
+    const int n = text == NULL ? -1 : atoi(text);
 
-    if (n > 0) {
-        return n < ACTIVE_LEVELS_MAX ? n : ACTIVE_LEVELS_MAX;
+    if (n > 0 || (n == 0 && *text == '0')) {
+        return n < ACTIVE_LEVELS_MAX ? (unsigned)n : ACTIVE_LEVELS_MAX;
     }
     if (getenv("OMP_NESTED") != NULL) {
         return is_true("OMP_NESTED") ? ACTIVE_LEVELS_MAX : 1;

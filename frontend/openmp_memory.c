@@ -285,7 +285,8 @@ void *omp_realloc(void *block, size_t size, uintptr_t handle,
         return omp_alloc(size, handle);
     }
     pool = head->pool;
-    handle = handle == 0 ? (uintptr_t)pool : handle;
+    handle = handle == 0 ? (pool == NULL ? STANDARD_ALLOCATOR : (uintptr_t)pool)
+                         : handle;
     before = head->size - (size_t)((char *)block - (char *)head->start);
     other =
         allocate_for(1, size, handle,

@@ -37,7 +37,6 @@ static tm_barrier docks[2];
 static TM_SHARED struct {
     struct team *teams;
     struct worker *workers;
-    unsigned n_counted;
 } spare;
 
 static tm_mutex teams_mutex; // of what is spare, and of is_busy
@@ -213,16 +212,11 @@ void openmp_run_all(struct team *team)
 
 // ---- whose they are
 
-static unsigned *n_counted(const struct member *leader)
-{
-    return leader->n_counted == NULL ? &spare.n_counted : leader->n_counted;
-}
-
 // How many threads a region gets. REQUIRES(teams_mutex)
 static unsigned limited(const struct member *leader, unsigned n)
 {
     const unsigned limit = leader->icvs.thread_limit;
-    const unsigned before = *n_counted(leader);
+    const unsigned before = *leader->n_counted;
     const unsigned left = limit > before ? limit - before : 1;
 
     return limit > 0 && n > left ? left : n;
@@ -271,7 +265,7 @@ struct team *openmp_take_team(const struct member *leader, unsigned n)
     front_lock(&teams_mutex);
     n = limited(leader, n);
     team = n == 1 ? NULL : find_team(leader);
-    *n_counted(leader) += n - 1;
+    *leader->n_counted += n - 1;
     front_unlock(&teams_mutex);
     if (n > 1) {
         team = team == NULL ? new_memory(sizeof *team) : team;
@@ -291,7 +285,7 @@ static struct worker **end_of_list(struct worker **list)
 void openmp_give_team_back(const struct member *leader, struct team *team)
 {
     front_lock(&teams_mutex);
-    *n_counted(leader) -= team->n - 1;
+    *leader->n_counted -= team->n - 1;
     if (team == &usual_team) {
         usual.is_busy = 0;
     } else {

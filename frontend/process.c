@@ -4,6 +4,7 @@
 // numbers; and what it is told of processors and time, which every node knows.
 #include "on_root.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <time.h>
@@ -198,11 +199,36 @@ static long sleep_for(const struct timespec *time)
     return nanosleep(&own, NULL);
 }
 
+// @return 0: it has not slept; 1, or -1 and EINTR
+static int sleep_with_signals(int64_t ns, int64_t *left_ns)
+{
+    return front_sleep == NULL ? 0 : front_sleep(ns, left_ns);
+}
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return time->tv_nsec < 0 || time->tv_nsec >= 1000000000 || time->tv_sec < 0
+               ? 0
+               : time->tv_sec * 1000000000ll + time->tv_nsec;
+}
+
+static void note_rest(struct timespec *rest, int64_t left_ns)
+{
+    if (rest != NULL) {
+        *rest = (struct timespec){left_ns / 1000000000, left_ns % 1000000000};
+    }
+}
+
 FRONT(nanosleep)
 int tmf_nanosleep(const struct timespec *time, struct timespec *rest)
 {
-    (void)rest;
-    return (int)FRONT_1(sleep_for, time);
+    int64_t left_ns;
+    const int slept = sleep_with_signals(ns_of(time), &left_ns);
+
+    if (slept < 0) {
+        note_rest(rest, left_ns);
+    }
+    return slept != 0 ? (slept > 0 ? 0 : -1) : (int)FRONT_1(sleep_for, time);
 }
 
 static long sleep_until(clockid_t clock, int flags, const struct timespec *time)
@@ -216,18 +242,39 @@ FRONT(clock_nanosleep)
 int tmf_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                         struct timespec *rest)
 {
-    (void)rest;
-    return (int)FRONT_3(sleep_until, clock, flags, time);
+    struct timespec now = {0};
+    int64_t left_ns;
+    int slept;
+
+    if ((flags & TIMER_ABSTIME) != 0) {
+        clock_gettime(clock, &now);
+    }
+    slept = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC
+                ? sleep_with_signals(ns_of(time) - ns_of(&now), &left_ns)
+                : 0;
+    if (slept < 0 && (flags & TIMER_ABSTIME) == 0) {
+        note_rest(rest, left_ns);
+    }
+    return slept != 0 ? (slept > 0 ? 0 : EINTR)
+                      : (int)FRONT_3(sleep_until, clock, flags, time);
 }
 
 FRONT(usleep)
 int tmf_usleep(useconds_t us)
 {
-    return (int)FRONT_1(usleep, us);
+    int64_t left_ns;
+    const int slept = sleep_with_signals(us * 1000ll, &left_ns);
+
+    return slept != 0 ? (slept > 0 ? 0 : -1) : (int)FRONT_1(usleep, us);
 }
 
 FRONT(sleep)
 unsigned tmf_sleep(unsigned s)
 {
-    return (unsigned)FRONT_1(sleep, s);
+    int64_t left_ns = 0;
+
+    if (sleep_with_signals(s * 1000000000ll, &left_ns) == 0) {
+        return (unsigned)FRONT_1(sleep, s);
+    }
+    return (unsigned)((left_ns + 500000000) / 1000000000);
 }

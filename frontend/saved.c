@@ -3,6 +3,7 @@
 // What of a program is in no checkpoint, so that there is none (docs/checkpoints.md): what the
 // kernel and the C library have for it on its nodes.
 #include "front.h"
+#include "signal_table.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,5 +79,8 @@ const char *front_why_unsaved(void)
 {
     const int fd = never != NULL ? -1 : find_open();
 
+    if (fd < 0 && never == NULL && signal_why_unsaved != NULL) {
+        return signal_why_unsaved();
+    }
     return fd < 0 ? never : tell_open(fd);
 }

@@ -1,159 +1,58 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Signals of the program. The kernel gives a signal to any of the root's kernel threads, in the
-// middle of anything: of the library, or of a thread whose memory is elsewhere. There it is only
-// noted. A thread of the program's, made when the first handler is installed, asks for what was
-// noted, and runs the handler; so a handler runs beside the other threads, and may do what they
-// may. raise() runs it in the thread that calls.
+// Signals of the program: what is done on them, and sending them. What is pending, and for whom,
+// the root knows (signal_table.c); what is blocked is in masks.c.
 //
-// Which signals are blocked is one thing for the whole program. One that has no handler is noted
-// as well while it is blocked: for sigwait() and its like, or until it is let through.
+// A handler is run by the thread that the signal comes to, if that one calls something of
+// signals: kill(), raise(), sigsuspend(), pthread_sigmask(). Else a thread of the front end's,
+// made when the first handler is installed, runs it beside the others, in the name of one that
+// does not block the signal: that is what pthread_self() says there. So handlers may do what
+// threads may.
 //
-// All tables are the root's own. Signals of errors (SIGSEGV and so on) are not for here: they
-// come to who has made the error. SIGURG is the library's (ult/slice.c): what the program says of
-// it is remembered, and no more.
-#include "on_root.h"
+// A thread that sleeps looks for signals as one in pause() does, if there are handlers.
+//
+// Signals of errors (SIGSEGV, SIGABRT and so on) come to who has made the error, on the node where
+// the action was set; those that are sent are as others.
+// SIGURG is the library's (ult/slice.c): it comes from the program alone.
+#include "signals.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "on_root.h"
 
 typedef void handler_fn(int number);
 typedef void info_handler_fn(int number, siginfo_t *info, void *context);
 
-enum { LOOK_NS = 5 * 1000 * 1000, LAST = NSIG };
-
-/** On the root. */
-static struct {
-    struct sigaction actions[LAST];
-    siginfo_t infos[LAST];                  // of the latest
-    volatile sig_atomic_t is_pending[LAST]; // noted, and not handled yet
-    sigset_t blocked;
-    unsigned long n_handled;
-    int has_server;
-} table;
-
 extern __typeof__(pthread_create) tmf_pthread_create;
+extern __typeof__(pthread_self) tmf_pthread_self;
+extern __typeof__(getpid) tmf_getpid;
+extern __typeof__(pthread_sigmask) tmf_pthread_sigmask;
 
-static int is_error(int number)
+/** Sleeping for less is not interrupted: for other nodes than the root that is no short call. */
+enum { SHORT_NS = 20 * 1000 * 1000 };
+
+static TM_SHARED int has_handlers;
+
+struct signal_call front_signal_call(void)
 {
-    switch (number) {
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGTRAP:
-    case SIGABRT:
-    case SIGSYS:
-        return 1;
-    default:
-        return 0;
-    }
+    const struct front_thread *thread = front_thread();
+
+    return (struct signal_call){.self = tmf_pthread_self(),
+                                .blocked = thread->blocked,
+                                .is_deputy = thread->acts_for != 0};
 }
 
-static int is_ours(int number)
-{
-    return number > 0 && number < LAST && number != SIGKILL &&
-           number != SIGSTOP && !is_error(number);
-}
-
-static int has_handler(int number)
-{
-    const struct sigaction *action = &table.actions[number];
-
-    return (action->sa_flags & SA_SIGINFO) != 0 ||
-           (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
-}
-
-// ---- noting, on the root
-
-static void note(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    table.infos[number] = *info;
-    table.is_pending[number] = 1;
-}
-
-// As the kernel is to treat it now.
-static int apply(int number)
-{
-    const int is_noted =
-        has_handler(number) || sigismember(&table.blocked, number) == 1;
-    struct sigaction action = {.sa_flags =
-                                   SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-
-    if (number == SIGURG) {
-        return 0;
-    }
-    if (is_noted) {
-        action.sa_sigaction = note;
-        sigfillset(&action.sa_mask);
-    } else {
-        action.sa_flags = 0;
-        action.sa_handler = table.actions[number].sa_handler;
-    }
-    return sigaction(number, &action, NULL);
-}
-
-/** What happens to a signal, in shared memory. */
-struct delivery {
-    int number; // 0: none
-    struct sigaction action;
-    siginfo_t info;
-};
-
-// It is about to be handled.
-static void take(int number, struct delivery *delivery)
-{
-    *delivery =
-        (struct delivery){number, table.actions[number], table.infos[number]};
-    table.is_pending[number] = 0;
-    if ((delivery->action.sa_flags & (int)SA_RESETHAND) != 0) {
-        table.actions[number] = (struct sigaction){.sa_handler = SIG_DFL};
-        (void)apply(number);
-    }
-}
-
-static void rest(void)
-{
-    const struct timespec time = {.tv_nsec = LOOK_NS};
-
-    nanosleep(&time, NULL);
-}
-
-// The next one that has a handler and may come. @return 0: there will be none
-static long await_delivery(void *arguments)
-{
-    for (; !front_main_is_gone(); rest()) {
-        for (int number = 1; number < LAST; number++) {
-            if (table.is_pending[number] && has_handler(number) &&
-                sigismember(&table.blocked, number) == 0) {
-                take(number, arguments);
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-static long count_handled(void *nothing)
-{
-    (void)nothing;
-    table.n_handled++;
-    return 0;
-}
-
-// ---- handlers, in the program's context
+// ---- handlers
 
 static void run_handler(const struct delivery *delivery)
 {
     siginfo_t info = delivery->info;
+    const int error = errno;
 
+    front_thread()->blocked = delivery->blocked;
     if ((delivery->action.sa_flags & SA_SIGINFO) != 0) {
         info_handler_fn *handler = delivery->action.sa_sigaction;
 
@@ -163,15 +62,30 @@ static void run_handler(const struct delivery *delivery)
 
         handler(delivery->number);
     }
-    front_at_root(count_handled, NULL);
+    errno = error;
+}
+
+void front_run_handlers(struct signal_call *call, uint64_t blocked)
+{
+    while (call->delivery.number != 0) {
+        run_handler(&call->delivery);
+        front_thread()->blocked = blocked;
+        call->blocked = blocked;
+        front_at_root(signal_change_mask, call);
+    }
 }
 
 static void *serve(void *nothing)
 {
-    struct delivery delivery = {0};
+    struct signal_call call = front_signal_call();
+    struct front_thread *thread = front_thread();
 
-    while (front_at_root(await_delivery, &delivery) != 0) {
-        run_handler(&delivery);
+    call.is_deputy = 1;
+    front_at_root(signal_forget, &call); // signals are not for this thread
+    while (front_at_root(signal_serve, &call) != 0) {
+        thread->acts_for = call.delivery.thread;
+        run_handler(&call.delivery);
+        thread->acts_for = 0;
     }
     return nothing;
 }
@@ -188,52 +102,31 @@ static void begin_serving(void)
     }
 }
 
-// ---- what is to be done
-
-struct change {
-    int number;
-    int is_set;
-    struct sigaction action;
-    struct sigaction before;
-    int needs_server;
-};
-
-static long change_action(void *arguments)
-{
-    struct change *change = arguments;
-    const int number = change->number;
-
-    change->before = table.actions[number];
-    if (!change->is_set) {
-        return 0;
-    }
-    table.actions[number] = change->action;
-    change->needs_server = has_handler(number) && !table.has_server;
-    table.has_server |= change->needs_server;
-    if (table.has_server) {
-        front_never_saved("the program handles signals");
-    }
-    return apply(number);
-}
-
 FRONT(sigaction)
 int tmf_sigaction(int number, const struct sigaction *action,
                   struct sigaction *before)
 {
-    struct change change = {.number = number, .is_set = action != NULL};
+    struct signal_call call;
     int error;
 
-    if (!is_ours(number)) {
+    if (!signal_is_programs(number)) {
         return (int)FRONT_3(sigaction, number, action, before);
     }
+    call = front_signal_call();
+    call.number = number;
+    call.is_set = action != NULL;
     if (action != NULL) {
-        change.action = *action;
+        call.action = *action;
     }
-    error = (int)front_at_root(change_action, &change);
-    if (error == 0 && before != NULL) {
-        *before = change.before;
+    if (signal_is_error(number)) { // for errors of this node
+        (void)FRONT_3(sigaction, number, action, NULL);
     }
-    if (change.needs_server) {
+    error = (int)front_at_root(signal_change_action, &call);
+    if (before != NULL) {
+        *before = call.before;
+    }
+    if (call.needs_server) {
+        has_handlers = 1;
         begin_serving();
     }
     return error;
@@ -253,6 +146,7 @@ handler_fn *tmf_signal(int number, handler_fn *handler)
 {
     return set_handler(number, handler, SA_RESTART);
 }
+SAME(ssignal, signal);
 
 handler_fn *tmf___sysv_signal(int number, handler_fn *handler)
     __attribute__((weak));
@@ -260,295 +154,202 @@ handler_fn *tmf___sysv_signal(int number, handler_fn *handler)
 {
     return set_handler(number, handler, (int)SA_RESETHAND | SA_NODEFER);
 }
+SAME(sysv_signal, __sysv_signal);
+
+int tmf_sigignore(int number) __attribute__((weak));
+int tmf_sigignore(int number)
+{
+    return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
 
 int tmf_siginterrupt(int number, int flag) __attribute__((weak));
 int tmf_siginterrupt(int number, int flag)
 {
     (void)flag; // no call is interrupted
-    return is_ours(number) ? 0 : (errno = EINVAL, -1);
+    return signal_is_programs(number) ? 0 : (errno = EINVAL, -1);
 }
 
-// ---- blocked signals
+// ---- sending
 
-struct mask {
-    int how; // of sigprocmask(); -1: only look
-    sigset_t set;
-    sigset_t before;
-};
-
-// One that may come now and has no handler does what the kernel does of itself.
-static void let_through(int number)
+static int send_call(struct signal_call *call)
 {
-    (void)apply(number);
-    if (table.is_pending[number] && !has_handler(number)) {
-        table.is_pending[number] = 0;
-        raise(number);
-    }
-}
+    const uint64_t blocked = call->blocked;
+    const int error = (int)front_at_root(signal_send, call);
 
-static long change_mask(void *arguments)
-{
-    struct mask *mask = arguments;
-    const sigset_t was = table.blocked;
-
-    mask->before = was;
-    if (mask->how == SIG_SETMASK) {
-        table.blocked = mask->set;
-    } else if (mask->how == SIG_BLOCK) {
-        sigorset(&table.blocked, &was, &mask->set);
-    } else if (mask->how == SIG_UNBLOCK) {
-        for (int number = 1; number < LAST; number++) {
-            if (sigismember(&mask->set, number) == 1) {
-                sigdelset(&table.blocked, number);
-            }
-        }
-    } else if (mask->how != -1) {
-        return EINVAL;
-    }
-    for (int number = 1; number < LAST; number++) {
-        if (is_ours(number) &&
-            sigismember(&table.blocked, number) != sigismember(&was, number)) {
-            let_through(number);
-        }
-    }
-    return 0;
-}
-
-FRONT(pthread_sigmask)
-int tmf_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
-{
-    struct mask mask = {.how = set == NULL ? -1 : how};
-    int error;
-
-    if (set != NULL) {
-        mask.set = *set;
-    }
-    error = (int)front_at_root(change_mask, &mask);
-    if (error == 0 && before != NULL) {
-        *before = mask.before;
-    }
+    front_run_handlers(call, blocked);
     return error;
 }
 
-FRONT(sigprocmask)
-int tmf_sigprocmask(int how, const sigset_t *set, sigset_t *before)
+static struct signal_call call_to_send(int number, int code)
 {
-    const int error = tmf_pthread_sigmask(how, set, before);
+    struct signal_call call = front_signal_call();
 
-    if (error != 0) {
-        errno = error;
+    call.number = number;
+    call.info.si_signo = number;
+    call.info.si_code = code;
+    call.info.si_pid = tmf_getpid();
+    call.info.si_uid = getuid();
+    return call;
+}
+
+FRONT(kill)
+int tmf_kill(pid_t process, int number)
+{
+    struct signal_call call = call_to_send(number, SI_USER);
+
+    call.process = process;
+    return send_call(&call);
+}
+
+FRONT(killpg)
+int tmf_killpg(pid_t group, int number)
+{
+    if (group < 0) {
+        errno = EINVAL;
+        return -1;
     }
-    return error == 0 ? 0 : -1;
+    return tmf_kill(-group, number);
 }
 
-static long list_pending(void *arguments)
+// The kernel's siginfo_t has the value elsewhere for processes that it does not know.
+static long queue_elsewhere(void *arguments)
 {
-    sigset_t *set = arguments;
+    const struct signal_call *call = arguments;
+    const union sigval value = call->info.si_value;
 
-    sigemptyset(set);
-    for (int number = 1; number < LAST; number++) {
-        if (table.is_pending[number]) {
-            sigaddset(set, number);
-        }
+    return sigqueue(call->process, call->number, value);
+}
+
+FRONT(sigqueue)
+int tmf_sigqueue(pid_t process, int number, const union sigval value)
+{
+    struct signal_call call = call_to_send(number, SI_QUEUE);
+
+    call.process = process;
+    call.info.si_value = value;
+    if (process != call.info.si_pid || !signal_is_programs(number)) {
+        return (int)front_at_root(queue_elsewhere, &call);
     }
-    return 0;
+    return send_call(&call);
 }
 
-FRONT(sigpending)
-int tmf_sigpending(sigset_t *set)
+// @return 0 or an error
+static int send_to_thread(pthread_t thread, struct signal_call *call)
 {
-    sigset_t own;
+    const int error = errno;
+    int result = 0;
 
-    front_at_root(list_pending, &own);
-    *set = own;
-    return 0;
-}
-
-// ---- waiting for one
-
-static long await_handled(void *nothing)
-{
-    const unsigned long n = table.n_handled;
-
-    (void)nothing;
-    while (table.n_handled == n && !front_main_is_gone()) {
-        rest();
+    if (call->number < 0 || call->number > SIGNALS) {
+        return EINVAL;
     }
-    return 0;
-}
-
-FRONT(pause)
-int tmf_pause(void)
-{
-    front_at_root(await_handled, NULL);
-    errno = EINTR;
-    return -1;
-}
-
-FRONT(sigsuspend)
-int tmf_sigsuspend(const sigset_t *set)
-{
-    sigset_t before;
-
-    (void)tmf_pthread_sigmask(SIG_SETMASK, set, &before);
-    (void)tmf_pause();
-    (void)tmf_pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = EINTR;
-    return -1;
-}
-
-struct waiting {
-    sigset_t set;
-    int64_t ns; // at most; -1: for ever
-    struct delivery delivery;
-};
-
-static long await_one(void *arguments)
-{
-    struct waiting *waiting = arguments;
-
-    for (int64_t left = waiting->ns;; left -= LOOK_NS) {
-        for (int number = 1; number < LAST; number++) {
-            if (table.is_pending[number] &&
-                sigismember(&waiting->set, number) == 1) {
-                take(number, &waiting->delivery);
-                return number;
-            }
-        }
-        if (waiting->ns >= 0 && left <= 0) {
-            errno = EAGAIN;
-            return -1;
-        }
-        rest();
+    call->target = thread;
+    if (call->number != 0 && send_call(call) != 0) {
+        result = errno;
     }
+    errno = error;
+    return result;
 }
 
-FRONT(sigtimedwait)
-int tmf_sigtimedwait(const sigset_t *set, siginfo_t *info,
-                     const struct timespec *time)
+FRONT(pthread_kill)
+int tmf_pthread_kill(pthread_t thread, int number)
 {
-    struct waiting waiting = {.set = *set, .ns = -1};
-    int number;
+    struct signal_call call = call_to_send(number, SI_TKILL);
 
-    if (time != NULL) {
-        waiting.ns = time->tv_sec * 1000000000ll + time->tv_nsec;
-    }
-    number = (int)front_at_root(await_one, &waiting);
-    if (number > 0 && info != NULL) {
-        *info = waiting.delivery.info;
-    }
-    return number;
+    return send_to_thread(thread, &call);
 }
 
-FRONT(sigwaitinfo)
-int tmf_sigwaitinfo(const sigset_t *set, siginfo_t *info)
+FRONT(pthread_sigqueue)
+int tmf_pthread_sigqueue(pthread_t thread, int number, const union sigval value)
 {
-    return tmf_sigtimedwait(set, info, NULL);
-}
+    struct signal_call call = call_to_send(number, SI_QUEUE);
 
-FRONT(sigwait)
-int tmf_sigwait(const sigset_t *set, int *number)
-{
-    *number = tmf_sigtimedwait(set, NULL, NULL);
-    return 0;
-}
-
-// ---- sending one
-
-// @return 1 a handler is to run here, 0 the kernel has done it all
-static long send_to_self(void *arguments)
-{
-    struct delivery *delivery = arguments;
-    const int number = delivery->number;
-
-    if (!has_handler(number) || sigismember(&table.blocked, number) == 1) {
-        return raise(number) == 0 ? 0 : -1;
-    }
-    table.infos[number] = (siginfo_t){.si_signo = number,
-                                      .si_code = SI_TKILL,
-                                      .si_pid = getpid(),
-                                      .si_uid = getuid()};
-    take(number, delivery);
-    return 1;
+    call.info.si_value = value;
+    return send_to_thread(thread, &call);
 }
 
 FRONT(raise)
 int tmf_raise(int number)
 {
-    struct delivery delivery = {.number = number};
-    long what;
+    int error;
 
-    if (!is_ours(number)) {
+    if (!signal_is_programs(number)) {
         return (int)FRONT_1(raise, number);
     }
-    what = front_at_root(send_to_self, &delivery);
-    if (what == 1) {
-        run_handler(&delivery);
+    error = tmf_pthread_kill(tmf_pthread_self(), number);
+    if (error != 0) {
+        errno = error;
     }
-    return what < 0 ? -1 : 0;
+    return error == 0 ? 0 : -1;
+}
+SAME(gsignal, raise);
+
+// ---- waiting for a handler to have run
+
+int front_suspend(uint64_t blocked)
+{
+    struct signal_call call = front_signal_call();
+    const uint64_t before = call.blocked;
+
+    call.blocked = blocked;
+    call.ns = -1;
+    front_at_root(signal_suspend, &call);
+    front_run_handlers(&call, before);
+    errno = EINTR;
+    return -1;
 }
 
-FRONT_CALL(2, int, kill, pid_t, a, int, b)
-
-static long send_to_process(void *arguments)
+int front_sleep(int64_t ns, int64_t *left_ns)
 {
-    const int number = *(int *)arguments;
+    struct signal_call call;
 
-    return kill(getpid(), number) == 0 ? 0 : errno;
-}
-
-// Whichever thread it is for: handlers have one of their own, and what is blocked is so for all.
-FRONT(pthread_kill)
-int tmf_pthread_kill(pthread_t thread, int number)
-{
-    int own = number;
-
-    (void)thread;
-    return number == 0 ? 0 : (int)front_at_root(send_to_process, &own);
-}
-
-FRONT_CALL(1, unsigned, alarm, unsigned, a)
-
-struct timer_call {
-    int which;
-    int is_set;
-    struct itimerval value;
-    struct itimerval before;
-};
-
-static long set_timer(void *arguments)
-{
-    struct timer_call *call = arguments;
-    struct itimerval before;
-    const struct itimerval value = call->value;
-    const int error =
-        call->is_set ? setitimer((__itimer_which_t)call->which, &value, &before)
-                     : getitimer((__itimer_which_t)call->which, &before);
-
-    call->before = before;
-    return error;
-}
-
-FRONT(setitimer)
-int tmf_setitimer(__itimer_which_t which, const struct itimerval *value,
-                  struct itimerval *before)
-{
-    struct timer_call call = {
-        .which = (int)which, .is_set = 1, .value = *value};
-    const int error = (int)front_at_root(set_timer, &call);
-
-    if (error == 0 && before != NULL) {
-        *before = call.before;
+    if (!has_handlers || ns < SHORT_NS) {
+        return 0;
     }
-    return error;
+    call = front_signal_call();
+    call.ns = ns;
+    front_at_root(signal_suspend, &call);
+    *left_ns = call.delivery.number == 0 || call.ns < 0 ? 0 : call.ns;
+    if (call.delivery.number == 0) {
+        return 1;
+    }
+    front_run_handlers(&call, front_thread()->blocked);
+    errno = EINTR;
+    return -1;
 }
 
-FRONT(getitimer)
-int tmf_getitimer(__itimer_which_t which, struct itimerval *value)
+FRONT(pause)
+int tmf_pause(void)
 {
-    struct timer_call call = {.which = (int)which};
-    const int error = (int)front_at_root(set_timer, &call);
+    return front_suspend(front_thread()->blocked);
+}
 
-    *value = call.before;
-    return error;
+// ---- a stack for handlers, which run on their thread's: it is remembered, and no more
+
+FRONT(sigaltstack)
+int tmf_sigaltstack(const stack_t *stack, stack_t *before)
+{
+    struct front_thread *thread = front_thread();
+    const stack_t was = {.ss_sp = thread->handler_stack,
+                         .ss_size = thread->handler_stack_size,
+                         .ss_flags =
+                             thread->handler_stack == NULL ? SS_DISABLE : 0};
+
+    if (stack != NULL) {
+        const int is_none = stack->ss_flags == SS_DISABLE;
+
+        if (!is_none && (stack->ss_flags & ~SS_ONSTACK) != 0) {
+            errno = EINVAL;
+            return -1;
+        }
+        if (!is_none && stack->ss_size < (size_t)MINSIGSTKSZ) {
+            errno = ENOMEM;
+            return -1;
+        }
+        thread->handler_stack = is_none ? NULL : stack->ss_sp;
+        thread->handler_stack_size = is_none ? 0 : stack->ss_size;
+    }
+    if (before != NULL) {
+        *before = was;
+    }
+    return 0;
 }

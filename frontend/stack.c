@@ -106,6 +106,17 @@ struct front_thread *front_thread(void)
     return teamster_front();
 }
 
+// In the program's context.
+static void prepare_call(struct front_thread *thread)
+{
+    void (*prepare)(void) = thread->before_call;
+
+    if (prepare != NULL) {
+        thread->before_call = NULL;
+        prepare();
+    }
+}
+
 long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
                 uintptr_t d)
 {
@@ -114,6 +125,7 @@ long front_call(void *function, uintptr_t a, uintptr_t b, uintptr_t c,
     if (!front_is_program()) {
         return direct(a, b, c, d);
     }
+    prepare_call(front_thread());
     return front_jump(front_thread()->private_sp, function, a, b, c, d);
 }
 

@@ -9,7 +9,7 @@ set -eu
 {
     echo main tmf_main
     "$1" --defined-only "$2" 2>/dev/null |
-        sed -n -e 's/^[0-9a-f]* [TWV] tmf_\(.*\)$/\1 tmf_\1/p' \
+        sed -n -e '/ tmf_refused_/d' -e 's/^[0-9a-f]* [TWV] tmf_\(.*\)$/\1 tmf_\1/p' \
             -e 's/^[0-9a-f]* T \(omp_.*\)$/\1/p' \
             -e 's/^[0-9a-f]* T \(GOMP_.*\)$/\1/p'
     sed -n -e 's/^\([a-z_A-Z0-9]\{1,\}\)$/\1 tmf_refused_\1/p' \

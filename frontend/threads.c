@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct beginning {
     void *(*start)(void *);
     void *argument;
     size_t stack_size;
+    uint64_t blocked; // signals
 };
 
 /** What pthread_cleanup_push() has on the stack: __pthread_unwind_buf_t begins so. */
@@ -40,19 +42,38 @@ struct front_cleanup {
 void front_thread_exit(struct front_thread *thread, void *result)
 {
     if (thread->is_main) {
-        front_main_gone();
+        front_main_gone(result);
     }
     front_leave_stack(thread);
     (void)!teamster_set_front(NULL);
     tm_thread_exit(result);
 }
 
-void *front_thread_body(struct front_thread *thread)
+// What its end brings, in the program's context.
+static void end_own_things(void)
 {
-    void *result = thread->start(thread->argument);
-
     front_locals_end();
     front_keys_end();
+    if (front_signals_end != NULL) {
+        front_signals_end();
+    }
+    if (front_join_end != NULL) {
+        front_join_end();
+    }
+}
+
+void *front_thread_body(struct front_thread *thread)
+{
+    void *result;
+
+    if (front_join_begin != NULL) {
+        front_join_begin();
+    }
+    if (front_signals_begin != NULL) {
+        front_signals_begin();
+    }
+    result = thread->start(thread->argument);
+    end_own_things();
     return result;
 }
 
@@ -62,6 +83,7 @@ static void *begin_thread(void *argument)
     struct front_thread thread = {
         .start = beginning->start,
         .argument = beginning->argument,
+        .blocked = beginning->blocked,
     };
     size_t stack_size = beginning->stack_size;
     void *result;
@@ -74,8 +96,7 @@ static void *begin_thread(void *argument)
 
 static _Noreturn void end_calling_thread(void *result)
 {
-    front_locals_end();
-    front_keys_end();
+    end_own_things();
     FRONT_2(front_thread_exit, front_thread(), result);
     abort();
 }
@@ -107,6 +128,25 @@ static int is_detached(const pthread_attr_t *attr)
            state == PTHREAD_CREATE_DETACHED;
 }
 
+static long ask_root(void)
+{
+    return tm_node_self() == 0;
+}
+
+// The attributes', if they name one, else its creator's. The C library keeps it for a node.
+static uint64_t mask_of(const pthread_attr_t *attr)
+{
+    sigset_t set;
+    uint64_t mask;
+
+    if (attr == NULL || FRONT_1(ask_root, 0) == 0 ||
+        pthread_attr_getsigmask_np(attr, &set) != 0) {
+        return front_thread()->blocked;
+    }
+    memcpy(&mask, &set, sizeof mask);
+    return mask;
+}
+
 static long create_thread(struct beginning *beginning, int detached,
                           pthread_t *number)
 {
@@ -131,7 +171,8 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
     if (beginning == NULL) {
         return EAGAIN;
     }
-    *beginning = (struct beginning){start, argument, stack_size_of(attr)};
+    *beginning =
+        (struct beginning){start, argument, stack_size_of(attr), mask_of(attr)};
     error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
     if (error != 0) {
         front_free(beginning);
@@ -149,7 +190,8 @@ static long join_thread(pthread_t number, void **result)
     if (number == (pthread_t)tm_thread_self()) {
         return EDEADLK;
     }
-    status = tm_thread_join(number, &value);
+    status = front_join_main(number, &value) ? TM_OK
+                                             : tm_thread_join(number, &value);
     if (status == TM_OK && result != NULL) {
         *result = value;
     }
@@ -159,7 +201,12 @@ static long join_thread(pthread_t number, void **result)
 FRONT(pthread_join)
 int tmf_pthread_join(pthread_t number, void **result)
 {
-    return (int)FRONT_2(join_thread, number, result);
+    const int error = (int)FRONT_2(join_thread, number, result);
+
+    if (error == 0 && front_join_forget != NULL) {
+        front_join_forget(number);
+    }
+    return error;
 }
 
 static long detach_thread(pthread_t number)
@@ -170,7 +217,12 @@ static long detach_thread(pthread_t number)
 FRONT(pthread_detach)
 int tmf_pthread_detach(pthread_t number)
 {
-    return (int)FRONT_1(detach_thread, number);
+    const int error = (int)FRONT_1(detach_thread, number);
+
+    if (error == 0 && front_join_forget != NULL) {
+        front_join_forget(number);
+    }
+    return error;
 }
 
 static long ask_self(void)
@@ -181,7 +233,9 @@ static long ask_self(void)
 FRONT(pthread_self)
 pthread_t tmf_pthread_self(void)
 {
-    return (pthread_t)FRONT_1(ask_self, 0);
+    const pthread_t other = front_thread()->acts_for;
+
+    return other != 0 ? other : (pthread_t)FRONT_1(ask_self, 0);
 }
 
 FRONT(pthread_equal)
@@ -312,6 +366,8 @@ void tmf_pthread_exit(void *result)
 
 // ---- what means nothing here
 
+static TM_SHARED int concurrency; // as it was set
+
 // Nobody is cancelled; who asks is told what was said last.
 static int change_setting(int *setting, int value, int *before)
 {
@@ -347,16 +403,14 @@ void tmf_pthread_testcancel(void)
 FRONT(pthread_setconcurrency)
 int tmf_pthread_setconcurrency(int level)
 {
-    (void)level;
-    return 0;
+    concurrency = level >= 0 ? level : concurrency;
+    return level >= 0 ? 0 : EINVAL;
 }
 
-FRONT(pthread_setname_np)
-int tmf_pthread_setname_np(pthread_t number, const char *name)
+FRONT(pthread_getconcurrency)
+int tmf_pthread_getconcurrency(void)
 {
-    (void)number;
-    (void)name;
-    return 0;
+    return concurrency;
 }
 
 FRONT(pthread_setaffinity_np)
@@ -438,13 +492,30 @@ int tmf_pthread_getcpuclockid(pthread_t number, clockid_t *clock)
     return 0;
 }
 
+// A thread knows its own name; others are called as the program is.
+FRONT(pthread_setname_np)
+int tmf_pthread_setname_np(pthread_t number, const char *name)
+{
+    if (strlen(name) >= FRONT_NAME) {
+        return ERANGE;
+    }
+    if (number == tmf_pthread_self()) {
+        strcpy(front_thread()->name, name);
+    }
+    return 0;
+}
+
 FRONT(pthread_getname_np)
 int tmf_pthread_getname_np(pthread_t number, char *name, size_t size)
 {
-    (void)number;
-    if (size < 16) {
+    const char *own = front_thread()->name;
+
+    if (size < FRONT_NAME) {
         return ERANGE;
     }
-    snprintf(name, 16, "%s", program_invocation_short_name);
+    snprintf(name, FRONT_NAME, "%s",
+             number == tmf_pthread_self() && own[0] != '\0'
+                 ? own
+                 : program_invocation_short_name);
     return 0;
 }

@@ -12,20 +12,25 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "runtime/unchanged.h"
+
 // ---- clocks
 
-void front_deadline(clockid_t clock, const struct timespec *deadline,
-                    struct timespec *until)
+int front_deadline(clockid_t clock, const struct timespec *deadline,
+                   struct timespec *until)
 {
     const int64_t second = 1000000000;
     struct timespec here;
     struct timespec real;
     int64_t ns;
 
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) {
+        return EINVAL;
+    }
     *until = *deadline;
     if (clock == CLOCK_REALTIME || deadline->tv_nsec < 0 ||
         deadline->tv_nsec >= second) {
-        return;
+        return 0;
     }
     clock_gettime(clock, &here);
     clock_gettime(CLOCK_REALTIME, &real);
@@ -37,6 +42,7 @@ void front_deadline(clockid_t clock, const struct timespec *deadline,
     }
     until->tv_sec += ns / second;
     until->tv_nsec = ns % second;
+    return 0;
 }
 
 // ---- condition variables
@@ -103,8 +109,9 @@ int tmf_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return (int)FRONT_3(wait_cond_until, cond, mutex, &until);
+    return front_deadline(clock, deadline, &until) != 0
+               ? EINVAL
+               : (int)FRONT_3(wait_cond_until, cond, mutex, &until);
 }
 
 FRONT(pthread_cond_timedwait)
@@ -209,8 +216,9 @@ int tmf_pthread_rwlock_destroy(pthread_rwlock_t *lock)
     {                                                                          \
         struct timespec until;                                                 \
                                                                                \
-        front_deadline(clock, deadline, &until);                               \
-        return (int)FRONT_2(function, lock, &until);                           \
+        return front_deadline(clock, deadline, &until) != 0                    \
+                   ? EINVAL                                                    \
+                   : (int)FRONT_2(function, lock, &until);                     \
     }
 
 RWLOCK(pthread_rwlock_rdlock, read_lock)
@@ -261,19 +269,15 @@ static long post_sem(sem_t *sem)
     return front_error(tm_sem_post((tm_sem *)sem));
 }
 
-// Take all there is and give it back: others may find it 0 meanwhile, and wait or try
-// once more.
-static long count_sem(sem_t *sem)
+static long count_sem(sem_t *sem, int *value)
 {
-    long n = 0;
+    unsigned n;
+    tm_status status = teamster_sem_value((tm_sem *)sem, &n);
 
-    while (tm_sem_trywait((tm_sem *)sem) == TM_OK) {
-        n++;
+    if (status == TM_OK) {
+        *value = (int)n;
     }
-    for (long i = 0; i < n; i++) {
-        (void)!tm_sem_post((tm_sem *)sem);
-    }
-    return n;
+    return front_error(status);
 }
 
 FRONT(sem_init)
@@ -317,8 +321,9 @@ int tmf_sem_clockwait(sem_t *sem, clockid_t clock,
 {
     struct timespec until;
 
-    front_deadline(clock, deadline, &until);
-    return set_error((int)FRONT_2(wait_sem_until, sem, &until));
+    return set_error(front_deadline(clock, deadline, &until) != 0
+                         ? EINVAL
+                         : (int)FRONT_2(wait_sem_until, sem, &until));
 }
 
 FRONT(sem_post)
@@ -330,8 +335,7 @@ int tmf_sem_post(sem_t *sem)
 FRONT(sem_getvalue)
 int tmf_sem_getvalue(sem_t *sem, int *value)
 {
-    *value = (int)FRONT_1(count_sem, sem);
-    return 0;
+    return set_error((int)FRONT_2(count_sem, sem, value));
 }
 
 // ---- barriers: one thread of each episode, that of the least number, is told apart

@@ -10,6 +10,7 @@
 #include "runtime/paging.h"
 #include "runtime/threads.h"
 #include "runtime/tracking.h"
+#include "runtime/unchanged.h"
 
 #include <string.h>
 #include <time.h>
@@ -75,8 +76,8 @@ static tm_status read_deadline(const struct timespec *deadline,
         return TM_EINVAL;
     }
     clock_gettime(CLOCK_REALTIME, &now); // the program's clock
-    left_s = deadline->tv_sec - now.tv_sec;
-    if (left_s < 0) {
+    if (__builtin_sub_overflow(deadline->tv_sec, now.tv_sec, &left_s) ||
+        left_s < 0) {
         *until_ns = 1;
     } else if (left_s > FOR_EVER_S) {
         *until_ns = 0;
@@ -180,6 +181,15 @@ tm_status tm_mutex_lock(tm_mutex *mutex)
     look_again(node, key, wait.waiter.thread);
     sync_lock(sync, key, 0, &wait.waiter);
     return leave_call(node, &wait);
+}
+
+tm_status teamster_sem_value(tm_sem *sem, unsigned *value)
+{
+    BEGIN_CALL("teamster_sem_value");
+    sync_sem_ask(sync, key_of(node, sem), &wait.waiter);
+    status = leave_call(node, &wait);
+    *value = (unsigned)wait.waiter.result;
+    return status;
 }
 
 // Those of which sync/ has a function: it is called, and its answer waited for.

@@ -23,6 +23,9 @@ struct tm_unchanged {
     size_t (*overflown)(const void *address);
     /** Why can no checkpoint be made? A text that stays; NULL: one can. Threads are held. */
     const char *(*why_unsaved)(void);
+    /** The program has ended, and what is left of it (a library's destructor) uses shared
+     * memory, which is gone: end the process. From a signal handler; does not return. */
+    void (*end)(void);
     const char *blocks_low; ///< set: where blocks of shared memory can be
     const char *blocks_high;
 };
@@ -47,5 +50,16 @@ TM_API void *teamster_front(void);
 /** @param front  on the thread's private stack, since it moves with it
  * @return TM_OK, TM_ENOMEM. Context: a thread. */
 TM_API tm_status teamster_set_front(void *front);
+
+/**
+ * The value of a semaphore, 0 if threads wait for it. Public programs have no use for what may
+ * be another at once; sem_getvalue() has.
+ *
+ * @return TM_OK
+ * @return TM_EINVAL  it was not initialised
+ *
+ * Context: an application thread; blocks for a round trip.
+ */
+TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
 
 #endif

@@ -15,6 +15,13 @@
 // I2  A semaphore that was never initialised has value 0 and no calls.
 #include "sync/sync_priv.h"
 
+/** What a call does to a semaphore. */
+enum sem_wish {
+    SEM_WAIT,
+    SEM_TRY, ///< it does not wait
+    SEM_ASK, ///< it takes nothing, and is told the value
+};
+
 void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
                    struct waiter *waiter)
 {
@@ -53,7 +60,17 @@ void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
 
     call->message.u.sem_wait.key = key;
     call->message.u.sem_wait.token = call->token;
-    call->message.u.sem_wait.only_try = only_try != 0;
+    call->message.u.sem_wait.wish = only_try != 0 ? SEM_TRY : SEM_WAIT;
+    call_send(call, 0);
+}
+
+void sync_sem_ask(struct sync *sync, uint64_t key, struct waiter *waiter)
+{
+    struct call *call = call_manager(sync, CALL_SEM_WAIT, key, waiter);
+
+    call->message.u.sem_wait.key = key;
+    call->message.u.sem_wait.token = call->token;
+    call->message.u.sem_wait.wish = SEM_ASK;
     call_send(call, 0);
 }
 
@@ -64,17 +81,19 @@ tm_status sem_receive_wait(struct sync *sync, node_id from,
     uint64_t token = message->u.sem_wait.token;
     struct sem *sem;
 
-    if (!is_manager(sync, key)) {
+    if (!is_manager(sync, key) || message->u.sem_wait.wish > SEM_ASK) {
         return TM_EWIRE;
     }
     sem = object_get(&sync->sems, key);
     if (!sem->is_initialised) {
         answer(sync, from, token, TM_EINVAL, 0);
+    } else if (message->u.sem_wait.wish == SEM_ASK) {
+        answer(sync, from, token, TM_OK, sem->value);
     } else if (sem->value > 0) {
         sem->value--;
         order_takes(sync, key, from);
         answer(sync, from, token, TM_OK, 0);
-    } else if (message->u.sem_wait.only_try) {
+    } else if (message->u.sem_wait.wish == SEM_TRY) {
         answer(sync, from, token, TM_EBUSY, 0);
     } else {
         request_push(sync, &sem->waiting,

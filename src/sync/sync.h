@@ -196,6 +196,8 @@ void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
 /** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
 void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
                    struct waiter *waiter);
+/** Woken with its value in waiter->result; TM_EINVAL: it was never initialised. */
+void sync_sem_ask(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);
 enum sync_hold { HOLD_TO_READ, HOLD_TO_WRITE };
 

@@ -147,6 +147,16 @@ tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
     return sem_wait_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
+tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value)
+{
+    tm_status status;
+
+    sync_sem_ask(actor_begin(self), KEY(object), &self->waiter);
+    status = actor_finish(self);
+    *value = self->waiter.result;
+    return status;
+}
+
 tm_status do_sem_post(struct actor *self, unsigned object)
 {
     sync_sem_post(actor_begin(self), KEY(object), &self->waiter);

@@ -162,6 +162,35 @@ static void wait_on_sem_in_vain(struct actor *self, uint64_t arg)
     check(do_unlock(self, 9) == TM_OK);
 }
 
+static void ask_for_value(struct actor *self, uint64_t wanted)
+{
+    uint64_t value = 99;
+
+    check(do_sem_ask(self, 1, &value) == TM_OK && value == wanted);
+}
+
+static void main_of_values(struct actor *self, uint64_t arg)
+{
+    uint64_t value;
+
+    (void)arg;
+    check(do_sem_ask(self, 2, &value) == TM_EINVAL);
+    check(do_sem_init(self, 1, 7) == TM_OK);
+    must_run_on(self, ask_for_value, 7, 2);
+    check(do_sem_trywait(self, 1) == TM_OK);
+    check(do_sem_post(self, 1) == TM_OK);
+    check(do_sem_post(self, 1) == TM_OK);
+    must_run_on(self, ask_for_value, 8, 1);
+    check(do_sem_trywait(self, 1) == TM_OK);
+    must_run_on(self, ask_for_value, 7, 3);
+}
+
+static void who_asks_for_a_value_takes_nothing(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_values);
+}
+
 static void main_of_lost_posts(struct actor *self, uint64_t arg)
 {
     (void)arg;
@@ -835,6 +864,7 @@ int main(void)
         cmocka_unit_test(
             a_mutex_is_busy_while_it_is_held_here_and_nobody_waits),
         cmocka_unit_test(who_gives_up_a_mutex_leaves_no_trace),
+        cmocka_unit_test(who_asks_for_a_value_takes_nothing),
         cmocka_unit_test(a_post_does_not_go_to_one_who_has_given_up),
         cmocka_unit_test(a_recursive_mutex_is_one_on_all_nodes),
         cmocka_unit_test(mutexes_that_nobody_uses_cost_no_memory),

@@ -157,6 +157,7 @@ tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value);
 tm_status do_sem_wait(struct actor *self, unsigned object);
 tm_status do_sem_trywait(struct actor *self, unsigned object);
 tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns);
+tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value);
 tm_status do_sem_post(struct actor *self, unsigned object);
 /** @param ns  how long it waits: 0 not at all, UINT64_MAX as long as it takes */
 tm_status do_rwlock(struct actor *self, unsigned object, enum sync_hold hold,

@@ -2,6 +2,7 @@
 // OpenMP: loops whose iterations wait for others (`ordered(n)`), of all schedules; and which
 // thread has which iterations if a schedule is static.
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
 
 enum { N = 30, M = 24 };
@@ -83,6 +84,26 @@ static void run_lines(void)
     printf("lines %ld %ld %ld\n", line[98], line[97], line[198]);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void take(omp_lock_t *lock, int round)
+{
+    if (round % 2 == 0) {
+        omp_set_lock(lock);
+    } else {
+        pthread_mutex_lock(&mutex);
+    }
+}
+
+static void give(omp_lock_t *lock, int round)
+{
+    if (round % 2 == 0) {
+        omp_unset_lock(lock);
+    } else {
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
 // Who waits for an iteration holds a lock that the thread of that one wants next.
 static void wait_in_lock(void)
 {
@@ -94,15 +115,15 @@ static void wait_in_lock(void)
 #pragma omp parallel for ordered(1) schedule(static, 1)
         for (int i = 0; i < 3; i++) {
             if (i == 2) {
-                omp_set_lock(&lock);
+                take(&lock, round);
 #pragma omp ordered depend(sink : i - 1)
                 n++;
-                omp_unset_lock(&lock);
+                give(&lock, round);
             } else {
 #pragma omp ordered depend(source)
-                omp_set_lock(&lock);
+                take(&lock, round);
                 n += 2;
-                omp_unset_lock(&lock);
+                give(&lock, round);
             }
         }
     }

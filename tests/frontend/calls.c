@@ -186,6 +186,19 @@ static void *ask_of(void *arg)
                name[0] ? "a name" : "no name");
     }
     {
+        char name[16] = "";
+        const int error = pthread_setname_np(pthread_self(), "its own name");
+
+        pthread_getname_np(pthread_self(), name, sizeof name);
+        printf("named: %d %s, too long: %d\n", error, name,
+               pthread_setname_np(pthread_self(), "sixteen letters.") ==
+                   ERANGE);
+    }
+    printf("concurrency: %d", pthread_getconcurrency());
+    printf(" %d", pthread_setconcurrency(3));
+    printf(" %d", pthread_getconcurrency());
+    printf(" %d\n", pthread_setconcurrency(-1) == EINVAL);
+    {
         clockid_t clock;
         struct timespec now = {0};
 

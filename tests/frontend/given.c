@@ -4,7 +4,6 @@
 #include "library/given.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +12,27 @@ enum { THREADS = 4 };
 
 static struct given *of_all;
 static struct given *of_thread;
-static sem_t is_open;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char *text;
 static char *names[THREADS];
 static long sums[THREADS];
+
+static char *next_line(void)
+{
+    char *line;
+
+    pthread_mutex_lock(&mutex);
+    line = given_line(of_all);
+    pthread_mutex_unlock(&mutex);
+    return line;
+}
 
 static void *read_lines(void *argument)
 {
     const int me = *(int *)argument;
     char word[16];
 
-    for (char *line = given_line(of_all); line != NULL;
-         line = given_line(of_all)) {
+    for (char *line = next_line(); line != NULL; line = next_line()) {
         sums[me] += (long)strlen(line) * line[0];
         free(line);
     }
@@ -35,9 +44,8 @@ static void *read_lines(void *argument)
 static void *open_file(void *path)
 {
     of_thread = given_open(path);
-    sem_post(&is_open);
-    given_await(of_thread, 1);
-    given_tell(of_thread);
+    text = given_text(of_thread, "%s has %d", "a thread", 7);
+    given_keep("a thread's");
     return NULL;
 }
 
@@ -69,9 +77,11 @@ static void run_opener(char *path)
     char *line;
 
     pthread_create(&thread, NULL, open_file, path);
-    sem_wait(&is_open);
-    line = given_line(of_thread);
     pthread_join(thread, NULL);
+    printf("%s\n", text);
+    free(text);
+    given_keep("main()'s");
+    line = given_line(of_thread);
     printf("first %s", line);
     free(line);
     line = given_name(of_thread, "!");
@@ -85,7 +95,6 @@ int main(int argc, char **argv)
     if (argc < 2 || given_open("/none") != NULL) {
         return 1;
     }
-    sem_init(&is_open, 0, 0);
     run_readers(argv[1]);
     run_opener(argv[1]);
     return 0;

@@ -202,7 +202,11 @@ static void begin_by_threads(void)
 int main(void)
 {
     int n_wrong = 0;
+    omp_sched_t kind;
+    int chunk;
 
+    omp_get_schedule(&kind, &chunk);
+    printf("schedule %d,%d\n", (int)kind, chunk);
     printf("nested %d, levels %d of %d\n", omp_get_nested(),
            omp_get_max_active_levels(), omp_get_supported_active_levels());
     run_nested();

@@ -351,13 +351,7 @@ class Tests:
         self.refuse("-static", "-static", "user.c", "plain.c")
         for sanitizer in ("address,undefined", "undefined,thread"):
             self.refuse("Sanitizer", "-fsanitize=" + sanitizer, "user.c")
-        self.write("at_exit.cc", "#include <future>\nint main() { std::promise<int> p;"
-                   " p.set_value_at_thread_exit(1); }\n")
-        self.succeed(self.teamster, "c++", "-pthread", "at_exit.cc", "-o", "at_exit")
-        done = self.run(self.path("at_exit"))
-        if done.returncode != 70 or "std::promise::set_value_at_thread_exit()" not in done.stderr:
-            raise Failure(f"set_value_at_thread_exit(): {done.stderr!r}")
-        for name in ("sem_open", "pthread_sigqueue", "GOMP_parallel_start",
+        for name in ("sem_open", "pthread_getattr_np", "GOMP_parallel_start",
                      "tm_barrier_wait"):
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(f"call.c calls {name}()", "-w", "call.c")
@@ -401,6 +395,23 @@ class Tests:
         self.succeed(self.teamster, "cc", "-c", "pure.c", "-o", "marked.o")
         self.succeed("ar", "rcs", "lib/libmixed.a", "marked.o", "kept.o")
         self.refuse("libmixed.a", "uses.c", "-Llib", "-lmixed")
+
+    def driver_refuses_when_called(self):
+        """A member of an archive may have calls that cannot be had, as long as none is made."""
+        self.write("forks.c", "int fork(void); int fork_if(int wanted);\n"
+                   "int fork_if(int wanted) { return wanted ? fork() : 3; }\n")
+        self.write("begins.c", "int fork_if(int wanted);\n"
+                   "int main(int argc, char **argv) { return fork_if(argc > 1); }\n")
+        self.succeed(self.teamster, "cc", "-c", "forks.c")
+        self.succeed("ar", "rcs", "libforks.a", "forks.o")
+        self.say("", "begins.c", "libforks.a", "-o", "begins")
+        self.refuse("fork()", "begins.c", "forks.o", "-o", "refused")
+        for start in ([], [self.teamster, "run", "-n", "2"]):
+            usual = self.run(*start, self.path("begins"))
+            called = self.run(*start, self.path("begins"), "fork")
+            if usual.returncode != 3 or called.returncode != 70 or \
+                    "teamster: fork() cannot be had on several nodes\n" not in called.stderr:
+                raise Failure(f"{usual} {called}")
 
     # ---- what is made
 
@@ -500,6 +511,7 @@ class Tests:
         self.driver_refuses()
         self.driver_accepts()
         self.driver_links_archives()
+        self.driver_refuses_when_called()
         self.driver_makes()
         self.driver_finds_races()
         self.driver_keeps_names()

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#define _GNU_SOURCE
 #include "given.h"
 
 #include <fcntl.h>
-#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,6 @@
 enum { ROOM = 256 };
 
 struct given {
-    pthread_mutex_t mutex;
-    pthread_cond_t has_read;
     char *name;
     char *bytes;
     size_t first;
@@ -33,8 +32,6 @@ struct given *given_open(const char *path)
     }
     given->name = strdup(path);
     given->bytes = malloc(ROOM);
-    pthread_mutex_init(&given->mutex, NULL);
-    pthread_cond_init(&given->has_read, NULL);
     return given;
 }
 
@@ -50,7 +47,7 @@ static int next_byte(struct given *given)
     return given->first < given->n ? given->bytes[given->first++] : -1;
 }
 
-static char *read_line(struct given *given)
+char *given_line(struct given *given)
 {
     char *line = NULL;
     size_t n = 0;
@@ -68,26 +65,6 @@ static char *read_line(struct given *given)
     return line;
 }
 
-char *given_line(struct given *given)
-{
-    char *line;
-
-    pthread_mutex_lock(&given->mutex);
-    line = read_line(given);
-    pthread_cond_broadcast(&given->has_read);
-    pthread_mutex_unlock(&given->mutex);
-    return line;
-}
-
-void given_await(struct given *given, int n_lines)
-{
-    pthread_mutex_lock(&given->mutex);
-    while (given->n_lines < n_lines) {
-        pthread_cond_wait(&given->has_read, &given->mutex);
-    }
-    pthread_mutex_unlock(&given->mutex);
-}
-
 void given_tell(const struct given *given)
 {
     printf("%d lines, %ld bytes", given->n_lines, given->n_bytes);
@@ -103,12 +80,40 @@ char *given_name(const struct given *given, const char *word)
     return strcat(name, word);
 }
 
+char *given_text(const struct given *given, const char *format, ...)
+{
+    char *text;
+    va_list list;
+
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0) {
+        text = NULL;
+    }
+    va_end(list);
+    fprintf(stdout, "%d: ", given->n_lines);
+    return text;
+}
+
+// What is left is freed when the program has ended.
+static char *kept;
+
+void given_keep(const char *text)
+{
+    kept = strdup(text);
+}
+
+__attribute__((destructor)) static void forget(void)
+{
+    if (kept != NULL && kept[0] != '\0') {
+        kept[0] = '\0';
+    }
+    free(kept);
+}
+
 void given_close(struct given *given)
 {
     close(given->fd);
     free(given->bytes);
     free(given->name);
-    pthread_cond_destroy(&given->has_read);
-    pthread_mutex_destroy(&given->mutex);
     free(given);
 }
