@@ -351,12 +351,29 @@ static int bring_needed(struct job *job,
     return exit_code;
 }
 
-/** A host has no room for a second copy: it is to keep nothing of it, and is asked no more.
- * @return 0, or an exit code (told) */
-static int give_up_second(struct job *job, unsigned host,
-                          const struct wire_agent_file *file)
+/** What the root reads of a file, if that is its head only. @return 0, or an exit code (told) */
+static int bring_head(struct job *job,
+                      const struct checkpoint_manifest *manifest, unsigned i)
 {
-    struct wire_agent_file empty = *file;
+    const struct wire_agent_file file = stored_file_of(manifest, i);
+    int exit_code;
+
+    stored_want_none(job);
+    if (i < manifest->n_nodes) {
+        stored_of(job, job->nodes[0].host)->n_wanted =
+            manifest->files[i].n_head;
+    }
+    exit_code = bring_file(job, &file);
+    return exit_code == 0 ? judge_needed(job) : exit_code;
+}
+
+/** A host has no room for a second copy: it is to keep nothing of it but what the root reads,
+ * and is asked no more. @return 0, or an exit code (told) */
+static int give_up_second(struct job *job, unsigned host,
+                          const struct checkpoint_manifest *manifest,
+                          unsigned i)
+{
+    struct wire_agent_file empty = stored_file_of(manifest, i);
     int exit_code;
 
     empty.at = 0;
@@ -365,7 +382,9 @@ static int give_up_second(struct job *job, unsigned host,
     exit_code = await_answers(job);
     stored_of(job, host)->is_full = 1;
     stored_of(job, host)->error = 0;
-    return exit_code;
+    return exit_code == 0 && host == job->nodes[0].host
+               ? bring_head(job, manifest, i)
+               : exit_code;
 }
 
 /** To a second host. @return 0, or an exit code (told) */
@@ -376,14 +395,14 @@ static int bring_second(struct job *job,
     const int second = stored_find_second(job, &file);
     int exit_code;
 
-    if (second < 0 || stored_of(job, (unsigned)second)->is_full) {
+    if (second < 0) {
         return 0;
     }
     stored_want_none(job);
     stored_of(job, (unsigned)second)->n_wanted = file.at;
     exit_code = bring_file(job, &file);
     if (exit_code == 0 && stored_of(job, (unsigned)second)->error != 0) {
-        return give_up_second(job, (unsigned)second, &file);
+        return give_up_second(job, (unsigned)second, manifest, i);
     }
     if (exit_code == 0) {
         note_brought(job, &file);

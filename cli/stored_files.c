@@ -161,7 +161,7 @@ int stored_find_second(struct job *job, const struct wire_agent_file *file)
     for (unsigned i = 1; i < n; i++) {
         const unsigned host = job->nodes[(last + i) % n].host;
 
-        if (host != job->nodes[last].host) {
+        if (host != job->nodes[last].host && !stored_of(job, host)->is_full) {
             return (int)host;
         }
     }

@@ -239,6 +239,11 @@ void front_end_loan(struct front_loan loan, size_t size);
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
 
+// ---- process.c
+
+/** Nanoseconds; 0 of a time that is none, INT64_MAX of one that is longer. */
+int64_t front_ns(const struct timespec *time);
+
 // ---- threads.c, main.c, keys.c
 
 /** Has main() ended by pthread_exit()? As far as this node has heard. */

@@ -218,6 +218,7 @@ static void *begin_main(void *nothing)
     struct front_thread thread = {.start = run_main, .is_main = 1};
 
     (void)nothing;
+    program.main = tm_thread_self(); // before others can ask
     return front_run(&thread, front_stack_limit(), front_thread_body);
 }
 
@@ -260,7 +261,6 @@ static tm_thread begin_program(int argc, char **argv)
         tm_thread_create(&thread, &attr, begin_main, NULL) != TM_OK) {
         front_fatal("cannot start main()");
     }
-    program.main = thread;
     return thread;
 }
 

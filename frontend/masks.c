@@ -131,7 +131,7 @@ int tmf_sigtimedwait(const sigset_t *set, siginfo_t *info,
         return -1;
     }
     call.set = mask_of(set);
-    call.ns = time == NULL ? -1 : time->tv_sec * 1000000000ll + time->tv_nsec;
+    call.ns = time == NULL ? -1 : front_ns(time);
     number = (int)front_at_root(signal_wait, &call);
     if (number > 0 && info != NULL) {
         *info = call.delivery.info;

@@ -205,11 +205,17 @@ static int sleep_with_signals(int64_t ns, int64_t *left_ns)
     return front_sleep == NULL ? 0 : front_sleep(ns, left_ns);
 }
 
-static int64_t ns_of(const struct timespec *time)
+int64_t front_ns(const struct timespec *time)
 {
-    return time->tv_nsec < 0 || time->tv_nsec >= 1000000000 || time->tv_sec < 0
-               ? 0
-               : time->tv_sec * 1000000000ll + time->tv_nsec;
+    int64_t ns;
+
+    if (time->tv_nsec < 0 || time->tv_nsec >= 1000000000 || time->tv_sec < 0) {
+        return 0;
+    }
+    return __builtin_mul_overflow(time->tv_sec, 1000000000ll, &ns) ||
+                   __builtin_add_overflow(ns, time->tv_nsec, &ns)
+               ? INT64_MAX
+               : ns;
 }
 
 static void note_rest(struct timespec *rest, int64_t left_ns)
@@ -223,7 +229,7 @@ FRONT(nanosleep)
 int tmf_nanosleep(const struct timespec *time, struct timespec *rest)
 {
     int64_t left_ns;
-    const int slept = sleep_with_signals(ns_of(time), &left_ns);
+    const int slept = sleep_with_signals(front_ns(time), &left_ns);
 
     if (slept < 0) {
         note_rest(rest, left_ns);
@@ -250,7 +256,7 @@ int tmf_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
         clock_gettime(clock, &now);
     }
     slept = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC
-                ? sleep_with_signals(ns_of(time) - ns_of(&now), &left_ns)
+                ? sleep_with_signals(front_ns(time) - front_ns(&now), &left_ns)
                 : 0;
     if (slept < 0 && (flags & TIMER_ABSTIME) == 0) {
         note_rest(rest, left_ns);

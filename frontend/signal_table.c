@@ -48,8 +48,7 @@ struct known {
 static struct {
     pthread_mutex_t mutex;
     struct sigaction actions[SIGNALS + 1];
-    uint64_t held;    // by all threads
-    uint64_t applied; // the kernel is told to note them
+    uint64_t held; // by all threads
     int knows_all;
     int has_server;
     pthread_t first; // who has installed the first handler
@@ -559,7 +558,11 @@ static long try_suspended(struct signal_call *call)
 
 static int64_t until(const struct signal_call *call)
 {
-    return call->ns < 0 ? INT64_MAX : now_ns() + call->ns;
+    int64_t until_ns;
+
+    return call->ns < 0 || __builtin_add_overflow(now_ns(), call->ns, &until_ns)
+               ? INT64_MAX
+               : until_ns;
 }
 
 // @return 0: the time is over
@@ -587,7 +590,7 @@ long signal_suspend(void *arguments)
     const int64_t until_ns = until(call);
 
     while (with_table(call, try_suspended) == 0) {
-        if (front_main_is_gone() || !rest_before(until_ns)) {
+        if ((call->ns < 0 && front_main_is_gone()) || !rest_before(until_ns)) {
             return with_table(call, end_suspension);
         }
     }

@@ -29,7 +29,6 @@ typedef void info_handler_fn(int number, siginfo_t *info, void *context);
 extern __typeof__(pthread_create) tmf_pthread_create;
 extern __typeof__(pthread_self) tmf_pthread_self;
 extern __typeof__(getpid) tmf_getpid;
-extern __typeof__(pthread_sigmask) tmf_pthread_sigmask;
 
 /** Sleeping for less is not interrupted: for other nodes than the root that is no short call. */
 enum { SHORT_NS = 20 * 1000 * 1000 };

@@ -360,6 +360,10 @@ void tmf___pthread_unwind_next(__pthread_unwind_buf_t *buffer)
 FRONT(pthread_exit)
 void tmf_pthread_exit(void *result)
 {
+    if (front_thread()->acts_for != 0) {
+        front_fatal("pthread_exit() in a signal handler that runs beside its "
+                    "thread: set a flag there, and end the thread by that");
+    }
     front_thread()->result = result;
     unwind_all();
 }

@@ -99,6 +99,7 @@ void finish_at_exit(int status, void *argument)
     if (getpid() != node->pid) {
         return; // a child of fork()
     }
+    node_note_ender(node);
     if (status != 0 && node->unchanged == NULL &&
         node_step(node) == RUNTIME_RUNNING &&
         (thread_self() == NULL || thread_self()->number != 0)) {

@@ -19,6 +19,7 @@
 #include "os/kthread.h"
 #include "protocol/protocol_calls.h"
 #include "runtime/threads.h"
+#include "runtime/unchanged.h"
 
 #include <stddef.h>
 #include <unistd.h>
@@ -270,6 +271,19 @@ struct thread *thread_find(struct node *node, uint64_t number)
     return thread != NULL && thread->number == number ? thread : NULL;
 }
 
+void node_await_end(const struct node *node)
+{
+    while (node_step(node) == RUNTIME_ENDED &&
+           (node_is_finishing(node) || node->unchanged != NULL)) {
+        if (node->unchanged != NULL &&
+            atomic_load_explicit(&node->ender, memory_order_acquire) ==
+                gettid()) {
+            node->unchanged->end();
+        }
+        pause();
+    }
+}
+
 tm_status check_call(const char *function, uintptr_t place)
 {
     struct node *const node = &this_node;
@@ -281,12 +295,7 @@ tm_status check_call(const char *function, uintptr_t place)
                   function);
         return TM_ESTATE;
     }
-    // Another node has ended the run, finish_now() ends the process; or thread 0 does so
-    // for an unchanged program, whose main() is another thread.
-    while (node_step(node) == RUNTIME_ENDED &&
-           (node_is_finishing(node) || node->unchanged != NULL)) {
-        pause();
-    }
+    node_await_end(node);
     if (node_step(node) != RUNTIME_RUNNING) {
         log_error("%s() %s", function,
                   node_step(node) == RUNTIME_ENDED ? "after tm_end()"

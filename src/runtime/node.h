@@ -156,7 +156,8 @@ struct node {
     struct main_stack main_stack;
     struct argument_watch arguments; ///< of new threads
     _Atomic int is_finishing;        ///< changed under the node lock
-    int exit_code; ///< then: of this process; does not change any more
+    _Atomic pid_t ender; ///< kernel thread that ends the process; 0: none yet
+    int exit_code;       ///< then: of this process; does not change any more
     _Atomic uintptr_t denied; ///< page of an access that is an error, and said
 };
 
@@ -183,6 +184,17 @@ static inline int node_is_finishing(const struct node *node)
 {
     return atomic_load_explicit(&node->is_finishing, memory_order_acquire);
 }
+
+/** The calling kernel thread ends the process. */
+static inline void node_note_ender(struct node *node)
+{
+    atomic_store_explicit(&node->ender, gettid(), memory_order_release);
+}
+
+/** If the run is over, and somebody ends the process (an unchanged program's, of whose threads
+ * some may still run; or one that another node has ended): wait for that. Who ends it, and is in
+ * what is called at its end, does so at once. */
+void node_await_end(const struct node *node);
 
 /** Do nodes come or go just now, so that this one must not begin anything? Changes
  * under the node lock only. */

@@ -220,22 +220,6 @@ static int is_overflow(const struct node *node, const struct trap *trap)
            node->unchanged->overflown((void *)trap->address) > 0;
 }
 
-// Threads of an unchanged program that still run are nobody's mistake when it ends: so they
-// do natively. Thread 0, or the service thread, ends the process; it may be in what is called
-// at its end.
-static void await_end(struct node *node, const struct thread *thread)
-{
-    if (node_step(node) != RUNTIME_ENDED || node->unchanged == NULL) {
-        return;
-    }
-    if (thread == NULL || thread->number == 0) {
-        node->unchanged->end();
-    }
-    for (;;) {
-        pause();
-    }
-}
-
 int access_trap(void *owner, const struct trap *trap)
 {
     struct node *node = owner;
@@ -252,7 +236,9 @@ int access_trap(void *owner, const struct trap *trap)
         }
         return 0;
     }
-    await_end(node, thread);
+    if (node->unchanged != NULL) {
+        node_await_end(node);
+    }
     if (node_step(node) != RUNTIME_RUNNING || thread == NULL ||
         is_overflow(node, trap)) {
         return deny(node, trap, page);

@@ -343,17 +343,18 @@ class Buddies(Recovery):
         self.expect_given(given, {"a": self.share(files, 1), "b": self.share(files, 2)})
 
     def a_host_with_room_for_its_share_goes_on(self):
-        """It has none for a second copy, which is told, nor for all."""
+        """It has none for a second copy, which is told, nor for all; also if it is the root's."""
         self.need_room()
-        job, right = self.start_large("a,b,c,d", "--spare=e")
-        _, files = self.save(job)
-        self.logins.room["e"] = self.share(files, 2) * 5 // 4
-        self.lose(job, "c")
-        output = job.expect_success()
-        if (self.result(output) != right or len(BACK.findall(output)) != 1 or
-                "; e in place of c" not in output or output.count(
-                    "host e cannot keep a second copy of it: No space left") != 1):
-            job.fail("another result, or not back", output)
+        for lost, number in (("c", 2), ("a", 0)):
+            job, right = self.start_large("a,b,c,d", "--spare=e")
+            _, files = self.save(job)
+            self.logins.room["e"] = self.share(files, number) * 5 // 4
+            self.lose(job, lost)
+            output = job.expect_success()
+            if (self.result(output) != right or len(BACK.findall(output)) != 1 or
+                    f"; e in place of {lost}" not in output or output.count(
+                        "host e cannot keep a second copy of it: No space left") != 1):
+                job.fail("another result, or not back", output)
 
     def a_host_without_room_for_its_share_ends_the_run(self):
         self.need_room()

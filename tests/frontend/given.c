@@ -90,6 +90,21 @@ static void run_opener(char *path)
     given_close(of_thread);
 }
 
+static void *end_program(void *nothing)
+{
+    (void)nothing;
+    exit(3);
+}
+
+// What is kept is as large as a block of its own.
+static void keep_large(void)
+{
+    static char large[300000];
+
+    memset(large, 'x', sizeof large - 1);
+    given_keep(large);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || given_open("/none") != NULL) {
@@ -97,5 +112,12 @@ int main(int argc, char **argv)
     }
     run_readers(argv[1]);
     run_opener(argv[1]);
+    if (argc > 2) {
+        pthread_t thread;
+
+        keep_large();
+        pthread_create(&thread, NULL, end_program, NULL);
+        pthread_join(thread, NULL);
+    }
     return 0;
 }

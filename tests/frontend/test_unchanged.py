@@ -356,6 +356,20 @@ class Tests:
             self.write("call.c", f"int {name}(); int main(void) {{ return {name}(); }}\n")
             self.refuse(f"call.c calls {name}()", "-w", "call.c")
 
+    def driver_refuses_ends_in_handlers(self):
+        """A handler that runs beside its thread cannot end it."""
+        self.write("handler.c", "#include <pthread.h>\n#include <signal.h>\n"
+                   "#include <unistd.h>\n"
+                   "static void end(int n) { pthread_exit(0); }\n"
+                   "static void *rest(void *p) { for (;;) { usleep(1000); } }\n"
+                   "int main(void) { pthread_t t; signal(SIGUSR1, end);\n"
+                   "pthread_create(&t, 0, rest, 0); pthread_kill(t, SIGUSR1);\n"
+                   "pthread_join(t, 0); return 0; }\n")
+        self.succeed(self.teamster, "cc", "-w", "-pthread", "handler.c", "-o", "handler")
+        done = self.run(self.path("handler"))
+        if done.returncode != 70 or "pthread_exit() in a signal handler" not in done.stderr:
+            raise Failure(f"pthread_exit() in a handler: {done.returncode}, {done.stderr!r}")
+
     # ---- names and words that only look as if they could not be had
 
     def driver_accepts(self):
@@ -509,6 +523,7 @@ class Tests:
     def driver(self):
         self.driver_compiles()
         self.driver_refuses()
+        self.driver_refuses_ends_in_handlers()
         self.driver_accepts()
         self.driver_links_archives()
         self.driver_refuses_when_called()
