@@ -2,6 +2,8 @@
 #ifndef FRONTEND_FRONT_H
 #define FRONTEND_FRONT_H
 
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -238,6 +240,13 @@ void front_end_loan(struct front_loan loan, size_t size);
 /** front_lend() of a text or NULL. */
 const char *front_lend_text(const char *own);
 void front_end_text(const char *own, const char *lent);
+
+// ---- attributes.c
+
+/** The mask that attributes of threads name. NULL: the program has no attributes.
+ * @return 0: they name none */
+int front_attr_mask(const pthread_attr_t *attr, sigset_t *set)
+    __attribute__((weak));
 
 // ---- process.c
 

@@ -128,19 +128,14 @@ static int is_detached(const pthread_attr_t *attr)
            state == PTHREAD_CREATE_DETACHED;
 }
 
-static long ask_root(void)
-{
-    return tm_node_self() == 0;
-}
-
-// The attributes', if they name one, else its creator's. The C library keeps it for a node.
+// The attributes', if they name one, else its creator's.
 static uint64_t mask_of(const pthread_attr_t *attr)
 {
     sigset_t set;
     uint64_t mask;
 
-    if (attr == NULL || FRONT_1(ask_root, 0) == 0 ||
-        pthread_attr_getsigmask_np(attr, &set) != 0) {
+    if (attr == NULL || front_attr_mask == NULL ||
+        !front_attr_mask(attr, &set)) {
         return front_thread()->blocked;
     }
     memcpy(&mask, &set, sizeof mask);

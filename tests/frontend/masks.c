@@ -324,18 +324,47 @@ static void *tell_mask(void *nothing)
     return nothing;
 }
 
-static void begin_with_mask(void)
+static pthread_attr_t attr;
+
+static void *set_attributes(void *nothing)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
+    cpu_set_t processors;
     sigset_t set;
 
+    CPU_ZERO(&processors);
+    CPU_SET(0, &processors);
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     pthread_attr_init(&attr);
+    pthread_attr_setaffinity_np(&attr, sizeof processors, &processors);
     pthread_attr_setsigmask_np(&attr, &set);
-    pthread_create(&thread, &attr, tell_mask, NULL);
+    return nothing;
+}
+
+static void begin_and_join(void *(*function)(void *), const pthread_attr_t *by)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, by, function, NULL);
     pthread_join(thread, NULL);
+}
+
+// Attributes that a thread of any node has set.
+static void begin_with_mask(void)
+{
+    sigset_t set;
+
+    for (int i = 0; i < 3; i++) {
+        begin_and_join(set_attributes, NULL);
+        pthread_attr_getsigmask_np(&attr, &set);
+        printf("attributes: %d %d\n", sigismember(&set, SIGUSR1),
+               sigismember(&set, SIGUSR2));
+        begin_and_join(tell_mask, &attr);
+        pthread_attr_destroy(&attr);
+    }
+    pthread_attr_init(&attr);
+    printf("none: %d\n", pthread_attr_getsigmask_np(&attr, &set));
+    begin_and_join(tell_mask, &attr);
     pthread_attr_destroy(&attr);
 }
 
