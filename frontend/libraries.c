@@ -8,7 +8,8 @@
 // heap.c.
 //
 // So files that a library has opened are the program's, on all nodes. Its variables are each
-// node's own.
+// node's own. openat() is not here: it tells the runtime that calls come to it
+// (runtime/wrap_outside.c), which the next one of each name is.
 #include "front.h"
 
 #include <dlfcn.h>
