@@ -145,7 +145,8 @@ static bool uses_threads(const struct dynamic *dynamic)
             const size_t symbol =
                 ELF64_R_SYM(dynamic->relocations[part][i].r_info);
 
-            if (is_of_threads(dynamic->names +
+            if (symbol != STN_UNDEF &&
+                is_of_threads(dynamic->names +
                               dynamic->symbols[symbol].st_name)) {
                 return true;
             }

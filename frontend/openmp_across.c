@@ -203,11 +203,22 @@ static bool begin_across(struct share settings, unsigned n,
     return loop_begin(settings, first, end, reductions, memory);
 }
 
+// Does somebody wait for the caller? It is told once.
+static bool is_awaited(const struct member *member)
+{
+    unsigned *hint = hint_of(member, member->number);
+    const bool is_so = openmp_read_hint(hint);
+
+    if (is_so) {
+        openmp_set_hint(hint, 0);
+    }
+    return is_so;
+}
+
 static void note_iteration(const unsigned long *counts)
 {
     struct member *member = self();
     struct across *across = member->across;
-    unsigned *hint;
 
     if (across == NULL) {
         return;
@@ -221,11 +232,7 @@ static void note_iteration(const unsigned long *counts)
            member->share->n_counts * sizeof across->counts[0]);
     across->is_posted = false;
     front_thread()->before_call = post_at_once;
-    hint = hint_of(member, member->number);
-    if (openmp_read_hint(hint)) {
-        openmp_set_hint(hint, 0);
-        post_at_once();
-    } else if (tmf_is_racy != NULL) {
+    if (is_awaited(member) || tmf_is_racy != NULL) {
         post_at_once();
     }
 }

@@ -66,34 +66,45 @@ bool openmp_shows_affinity(void)
 
 // ---- fields
 
-/** What is known of the caller: on its private stack, whose node's functions may be called. */
+/** Numbers that are known of the caller; the others its node is asked for. */
+enum fact {
+    TEAM,
+    N_TEAMS,
+    LEVEL,
+    NUMBER,
+    N_THREADS,
+    ANCESTOR,
+    PROCESS,
+    N_FACTS,
+    KERNEL_THREAD,
+    HOST,
+    PROCESSORS,
+};
+
 struct facts {
-    unsigned team;
-    unsigned n_teams;
-    unsigned level;
-    unsigned number;
-    unsigned n;
-    int ancestor;
-    long process;
+    long numbers[N_FACTS];
 };
 
 struct field {
     char letter;
     const char *name;
+    enum fact fact;
 };
 
 static const struct field fields[] = {
-    {'t', "team_num"},
-    {'T', "num_teams"},
-    {'L', "nesting_level"},
-    {'n', "thread_num"},
-    {'N', "num_threads"},
-    {'a', "ancestor_tnum"},
-    {'H', "host"},
-    {'P', "process_id"},
-    {'i', "native_thread_id"},
-    {'A', "thread_affinity"},
+    {'t', "team_num", TEAM},
+    {'T', "num_teams", N_TEAMS},
+    {'L', "nesting_level", LEVEL},
+    {'n', "thread_num", NUMBER},
+    {'N', "num_threads", N_THREADS},
+    {'a', "ancestor_tnum", ANCESTOR},
+    {'H', "host", HOST},
+    {'P', "process_id", PROCESS},
+    {'i', "native_thread_id", KERNEL_THREAD},
+    {'A', "thread_affinity", PROCESSORS},
 };
+
+enum { N_FIELDS = sizeof fields / sizeof fields[0] };
 
 /** A text that is cut off where its room ends. */
 struct text {
@@ -154,50 +165,28 @@ static void put_processors(char *value)
     value[text.length < VALUE_MAX ? text.length : VALUE_MAX - 1] = '\0';
 }
 
-static void put_number(char *value, long number)
+// @param field  NULL: none is named so @return is it a number?
+static bool put_value(char *value, const struct field *field,
+                      const struct facts *facts)
 {
-    snprintf(value, VALUE_MAX, "%ld", number);
-}
+    const enum fact fact = field == NULL ? N_FACTS : field->fact;
 
-// @return is it a number?
-static bool put_value(char *value, char letter, const struct facts *facts)
-{
-    switch (letter) {
-    case 't':
-        put_number(value, facts->team);
-        return true;
-    case 'T':
-        put_number(value, facts->n_teams);
-        return true;
-    case 'L':
-        put_number(value, facts->level);
-        return true;
-    case 'n':
-        put_number(value, facts->number);
-        return true;
-    case 'N':
-        put_number(value, facts->n);
-        return true;
-    case 'a':
-        put_number(value, facts->ancestor);
-        return true;
-    case 'P':
-        put_number(value, facts->process);
-        return true;
-    case 'i':
-        put_number(value, gettid());
-        return true;
-    case 'H':
+    switch (fact) {
+    case N_FACTS:
+        snprintf(value, VALUE_MAX, "undefined");
+        return false;
+    case HOST:
         if (gethostname(value, VALUE_MAX) != 0) {
             value[0] = '\0';
         }
         return false;
-    case 'A':
+    case PROCESSORS:
         put_processors(value);
         return false;
     default:
-        snprintf(value, VALUE_MAX, "undefined");
-        return false;
+        snprintf(value, VALUE_MAX, "%ld",
+                 fact == KERNEL_THREAD ? (long)gettid() : facts->numbers[fact]);
+        return true;
     }
 }
 
@@ -208,11 +197,11 @@ struct shape {
     size_t width;
 };
 
-static void add_value(struct text *text, char letter, struct shape shape,
-                      const struct facts *facts)
+static void add_value(struct text *text, const struct field *field,
+                      struct shape shape, const struct facts *facts)
 {
     char value[VALUE_MAX];
-    const bool is_number = put_value(value, letter, facts);
+    const bool is_number = put_value(value, field, facts);
     const size_t length = strlen(value);
     const size_t n = length < shape.width ? shape.width - length : 0;
     const bool has_zeros = shape.has_zeros && shape.is_right && is_number;
@@ -238,23 +227,28 @@ static struct shape read_shape(const char **at)
     return shape;
 }
 
-// A letter, or {a name}. @return '\0': there is none of that name
-static char read_letter(const char **at)
+static bool is_name_of(const struct field *field, const char *name,
+                       size_t length)
 {
-    const char *first = *at + 1;
-    const char *end = **at == '{' ? strchr(first, '}') : NULL;
+    return strlen(field->name) == length &&
+           strncmp(field->name, name, length) == 0;
+}
 
-    if (end == NULL) {
-        return **at == '\0' ? '\0' : *(*at)++;
-    }
-    *at = end + 1;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (strlen(fields[i].name) == (size_t)(end - first) &&
-            strncmp(fields[i].name, first, (size_t)(end - first)) == 0) {
-            return fields[i].letter;
+// A letter, or {a name}. @return NULL: there is none of that name
+static const struct field *read_field(const char **at)
+{
+    const char *first = *at;
+    const char *end = *first == '{' ? strchr(first, '}') : NULL;
+
+    *at = end != NULL ? end + 1 : first + (*first != '\0');
+    for (unsigned i = 0; i < N_FIELDS; i++) {
+        if (end != NULL
+                ? is_name_of(&fields[i], first + 1, (size_t)(end - first) - 1)
+                : fields[i].letter == *first) {
+            return &fields[i];
         }
     }
-    return '\0';
+    return NULL;
 }
 
 static void write_text(struct text *text, const char *format,
@@ -270,7 +264,7 @@ static void write_text(struct text *text, const char *format,
         }
         format++;
         shape = read_shape(&format);
-        add_value(text, read_letter(&format), shape, facts);
+        add_value(text, read_field(&format), shape, facts);
     }
     if (text->room > 0) {
         text->at[text->length < text->room ? text->length : text->room - 1] =
@@ -294,17 +288,17 @@ static struct facts facts_of_caller(void)
 {
     const struct member *member = openmp_self();
 
-    return (struct facts){
-        .team = member->team_number,
-        .n_teams = member->n_teams > 0 ? member->n_teams : 1,
-        .level = member->level,
-        .number = openmp_index(member),
-        .n = member->n,
-        .ancestor = member->level == 0
-                        ? -1
-                        : (int)openmp_rank(member, member->level - 1).number,
-        .process = tmf_getpid(),
-    };
+    return (struct facts){{
+        [TEAM] = member->team_number,
+        [N_TEAMS] = member->n_teams > 0 ? member->n_teams : 1,
+        [LEVEL] = member->level,
+        [NUMBER] = openmp_index(member),
+        [N_THREADS] = member->n,
+        [ANCESTOR] = member->level == 0
+                         ? -1
+                         : (long)openmp_rank(member, member->level - 1).number,
+        [PROCESS] = tmf_getpid(),
+    }};
 }
 
 static const char *chosen(const char *format)

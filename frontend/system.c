@@ -55,39 +55,26 @@ int tmf_clock_gettime(clockid_t clock, struct timespec *to)
                : (int)FRONT_2(ask_clock, clock, to);
 }
 
-static long ask_uname(struct utsname *to)
-{
-    struct utsname own;
-    const int error = uname(&own);
-
-    if (error == 0) {
-        *to = own;
+/** A call of which a structure is all that it is given. */
+#define TELLS_ALL(name, structure)                                             \
+    static long ask_##name(structure *to)                                      \
+    {                                                                          \
+        structure own;                                                         \
+        const int error = name(&own);                                          \
+                                                                               \
+        if (error == 0) {                                                      \
+            *to = own;                                                         \
+        }                                                                      \
+        return error;                                                          \
+    }                                                                          \
+    FRONT(name)                                                                \
+    int tmf_##name(structure *to)                                              \
+    {                                                                          \
+        return (int)FRONT_1(ask_##name, to);                                   \
     }
-    return error;
-}
 
-FRONT(uname)
-int tmf_uname(struct utsname *to)
-{
-    return (int)FRONT_1(ask_uname, to);
-}
-
-static long ask_sysinfo(struct sysinfo *to)
-{
-    struct sysinfo own;
-    const int error = sysinfo(&own);
-
-    if (error == 0) {
-        *to = own;
-    }
-    return error;
-}
-
-FRONT(sysinfo)
-int tmf_sysinfo(struct sysinfo *to)
-{
-    return (int)FRONT_1(ask_sysinfo, to);
-}
+TELLS_ALL(uname, struct utsname)
+TELLS_ALL(sysinfo, struct sysinfo)
 
 #define TELLS_THREE(name, type)                                                \
     static long ask_##name(type *a, type *b, type *c)                          \
