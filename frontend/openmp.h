@@ -54,6 +54,15 @@ struct share {
     void *block[N_BLOCKS];
 };
 
+/** What a thread knows of a loop whose chunks nobody waits for: openmp_chunks.c. */
+struct chunks {
+    struct share loop;  ///< as it began
+    unsigned long next; ///< steps that it has taken, up to `end`
+    unsigned long end;
+    unsigned long batch; ///< chunks that it takes at once
+    uint64_t taken_ns;   ///< when it did last; 0: not yet
+};
+
 /** The constructs that a team is in: openmp_loops.c. */
 enum { RING = 64 };
 struct ring {
@@ -96,8 +105,10 @@ struct team {
         *pool;          ///< openmp_queues.c; NULL: no region of it had tasks
     tm_barrier barrier; ///< within the region
     tm_barrier end;     ///< of the region; of all teams but the usual one
-    struct worker *workers; ///< likewise: all but the leader
-    struct team *next;      ///< of those that are not used
+    union counter *counters; ///< RING hints: openmp_chunks.c
+    unsigned n_regions;      ///< that it has run
+    struct worker *workers;  ///< likewise: all but the leader
+    struct team *next;       ///< of those that are not used
     struct ring ring;
 };
 
@@ -158,6 +169,7 @@ struct member {
     long n_done;   ///< of them, those that all have left: before a barrier
     long n_chunks; ///< that it has taken of its share
     struct share *share;
+    struct chunks chunks;
     long ticket;           ///< of its chunk of an ordered loop
     struct across *across; ///< of a loop whose iterations wait; or NULL
     struct front_locals_loan copied;

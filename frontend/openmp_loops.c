@@ -120,7 +120,7 @@ static struct share *own_share(struct member *member)
     return member->share;
 }
 
-// Which share this construct has; set up by who comes first. Locked afterwards, if there
+// Which share of the ring this construct has; set up by who comes first. Locked afterwards, if there
 // are others.
 static struct share *enter_share(struct member *member,
                                  const struct share *settings)
@@ -143,15 +143,6 @@ static struct share *enter_share(struct member *member,
         set_up_share(share, settings, number);
     }
     return share;
-}
-
-static unsigned long steps_left(const struct share *share)
-{
-    unsigned long distance =
-        share->is_down ? share->next - share->end : share->end - share->next;
-    unsigned long step = share->is_down ? 0 - share->step : share->step;
-
-    return (distance - 1) / step + 1;
 }
 
 /** What a static schedule without a chunk gives to one thread. */
@@ -178,16 +169,6 @@ static int is_over(const struct share *share)
     }
     return share->is_down ? (long)share->next <= (long)share->end
                           : (long)share->next >= (long)share->end;
-}
-
-// So many steps from this one on are the caller's.
-static void give_steps(const struct share *share, unsigned long from,
-                       unsigned long n, unsigned long *first,
-                       unsigned long *end)
-{
-    *first = share->next + from * share->step;
-    *end =
-        from + n == steps_left(share) ? share->end : *first + n * share->step;
 }
 
 // By the thread's number, the same ones in each loop of as many steps. Its first steps are
@@ -260,8 +241,8 @@ static bool take_chunk_or_leave(struct member *member, unsigned long *first,
     return has_one;
 }
 
-static bool begin_loop(const struct share *settings, unsigned long *first,
-                       unsigned long *end)
+static bool begin_ordered(const struct share *settings, unsigned long *first,
+                          unsigned long *end)
 {
     struct member *member = self();
     bool has_one;
@@ -272,11 +253,38 @@ static bool begin_loop(const struct share *settings, unsigned long *first,
     return has_one;
 }
 
+// Of a loop that the thread knows itself.
+static bool take_own_chunk(struct member *member, unsigned long *first,
+                           unsigned long *end)
+{
+    if (is_over(member->share)) {
+        return false;
+    }
+    return member->share->kind == STATIC
+               ? take_static(member, first, end)
+               : openmp_take_chunk(member, first, end);
+}
+
+static bool begin_loop(const struct share *settings, unsigned long *first,
+                       unsigned long *end)
+{
+    struct member *member = self();
+
+    if (!openmp_has_chunks(member, settings)) {
+        return begin_ordered(settings, first, end);
+    }
+    openmp_enter_chunks(member, settings);
+    return take_own_chunk(member, first, end);
+}
+
 static bool next_chunk(unsigned long *first, unsigned long *end)
 {
     struct member *member = self();
     bool has_one;
 
+    if (openmp_is_in_chunks(member)) {
+        return take_own_chunk(member, first, end);
+    }
     share_lock(member);
     has_one = take_chunk_or_leave(member, first, end);
     share_unlock(member);
@@ -390,10 +398,10 @@ static void run_loop(region *function, void *data, unsigned n,
     }
 
 #define ORDERED_FUNCTIONS(name, extra, settings)                               \
-    START_AND_NEXT(GOMP_loop_ordered_, name, long, NO_MORE, extra, begin_loop, \
-                   next_ordered, settings)                                     \
+    START_AND_NEXT(GOMP_loop_ordered_, name, long, NO_MORE, extra,             \
+                   begin_ordered, next_ordered, settings)                      \
     START_AND_NEXT(GOMP_loop_ull_ordered_, name, ulong, WITH_UP, extra,        \
-                   begin_loop, next_ordered, unsigned_loop(settings, up))
+                   begin_ordered, next_ordered, unsigned_loop(settings, up))
 
 LOOP_FUNCTIONS(static, WITH_CHUNK, OF(STATIC))
 LOOP_FUNCTIONS(dynamic, WITH_CHUNK, OF(DYNAMIC))
@@ -563,8 +571,7 @@ NOTHING(GOMP_sections_end_nowait)
 
 // ---- single: left at once by all. What is copied is there until the barrier at its end.
 
-bool GOMP_single_start(void);
-bool GOMP_single_start(void)
+static bool begin_single(void)
 {
     const struct share one = loop_of(0, 1, 1, DYNAMIC, 1);
     struct member *member = self();
@@ -579,10 +586,25 @@ bool GOMP_single_start(void)
     return is_first;
 }
 
+bool GOMP_single_start(void);
+bool GOMP_single_start(void)
+{
+    const struct share one = loop_of(0, 1, 1, DYNAMIC, 1);
+    struct member *member = self();
+    unsigned long first;
+    unsigned long end;
+
+    if (!openmp_has_chunks(member, &one)) {
+        return begin_single();
+    }
+    openmp_enter_chunks(member, &one);
+    return openmp_take_chunk(member, &first, &end);
+}
+
 void *GOMP_single_copy_start(void);
 void *GOMP_single_copy_start(void)
 {
-    if (GOMP_single_start()) {
+    if (begin_single()) {
         return NULL;
     }
     openmp_barrier();
@@ -619,6 +641,10 @@ void openmp_enter_first(const struct share *settings)
 {
     struct member *member = self();
 
+    if (openmp_has_chunks(member, settings)) {
+        openmp_enter_chunks(member, settings);
+        return;
+    }
     enter_share(member, settings);
     share_unlock(member);
 }

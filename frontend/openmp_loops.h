@@ -35,6 +35,26 @@ struct share loop_of_kind(struct share loop, unsigned schedule, long chunk);
 bool loop_begin(struct share settings, unsigned long *first, unsigned long *end,
                 uintptr_t *reductions, void **memory);
 
+/** How many steps are left of a loop that is not over. */
+static inline unsigned long steps_left(const struct share *share)
+{
+    unsigned long distance =
+        share->is_down ? share->next - share->end : share->end - share->next;
+    unsigned long step = share->is_down ? 0 - share->step : share->step;
+
+    return (distance - 1) / step + 1;
+}
+
+/** So many steps from this one on are the caller's. */
+static inline void give_steps(const struct share *share, unsigned long from,
+                              unsigned long n, unsigned long *first,
+                              unsigned long *end)
+{
+    *first = share->next + from * share->step;
+    *end =
+        from + n == steps_left(share) ? share->end : *first + n * share->step;
+}
+
 // Parameters that not all of them have.
 #define NO_MORE()
 #define WITH_UP() bool up,
@@ -46,6 +66,22 @@ bool loop_begin(struct share settings, unsigned long *first, unsigned long *end,
 #define OF_RUN_TIME                                                            \
     loop_at_run_time((unsigned long)start, (unsigned long)end,                 \
                      (unsigned long)step)
+
+// ---- openmp_chunks.c
+
+/** May the next construct of a thread's be such a loop? The same for all of a team. */
+bool openmp_has_chunks(const struct member *member,
+                       const struct share *settings);
+
+/** The thread comes to it. REQUIRES(openmp_has_chunks) */
+void openmp_enter_chunks(struct member *member, const struct share *settings);
+
+/** Is it the construct that the thread came to last? */
+bool openmp_is_in_chunks(const struct member *member);
+
+/** The next chunk, if it is dynamic or guided, and not over from the start. */
+bool openmp_take_chunk(struct member *member, unsigned long *first,
+                       unsigned long *end);
 
 // ---- openmp_across.c
 

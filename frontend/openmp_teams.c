@@ -254,6 +254,14 @@ static unsigned wanted_size(const struct member *leader, unsigned n)
     return n == 0 ? leader->icvs.n_threads : n;
 }
 
+static void begin_region(struct team *team)
+{
+    if (team->counters == NULL) {
+        team->counters = (union counter *)openmp_new_hints();
+    }
+    team->n_regions++;
+}
+
 struct team *openmp_take_team(const struct member *leader, unsigned n)
 {
     struct team *team;
@@ -270,6 +278,7 @@ struct team *openmp_take_team(const struct member *leader, unsigned n)
     if (n > 1) {
         team = team == NULL ? new_memory(sizeof *team) : team;
         team->n = n;
+        begin_region(team);
     }
     return team;
 }

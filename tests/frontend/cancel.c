@@ -8,6 +8,7 @@ enum { N = 4000, THREADS = 4 };
 
 static int n_done[THREADS];
 static int found;
+static int n_cancelled;
 
 static int all_done(void)
 {
@@ -44,6 +45,12 @@ static void run_loop(void)
     {
         for (int round = 0; round < 70; round++) {
 #pragma omp for schedule(dynamic)
+            for (int i = 0; i < 8; i++) {
+#pragma omp cancel for if (i == 2)
+            }
+        }
+        for (int round = 0; round < 70; round++) {
+#pragma omp for schedule(dynamic) reduction(task, + : n_cancelled)
             for (int i = 0; i < 8; i++) {
 #pragma omp cancel for if (i == 2)
             }

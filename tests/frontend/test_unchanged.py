@@ -7,10 +7,11 @@ protocol, the other fault source, little memory, and threads that move.
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
     test_unchanged.py --build DIR overflow | settings | readme | unsaved | recovery
     test_unchanged.py --build DIR checkpoint NAME
-    test_unchanged.py --build DIR driver | places
+    test_unchanged.py --build DIR driver | places | messages
     test_unchanged.py --build DIR random --seeds N[,N]...   for soak.py: a program, ten ways
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -23,8 +24,8 @@ import tempfile
 import time
 from unittest import mock
 
-OPENMP = ("across", "affinity", "ahead", "cancel", "clauses", "copies", "depends", "device", "events",
-          "fclauses", "fortran", "limits", "meeting", "nested", "objects", "reductions", "regions", "saved", "settings",
+OPENMP = ("across", "affinity", "ahead", "cancel", "chunks", "clauses", "copies", "depends", "device", "events",
+          "fclauses", "fine", "fortran", "limits", "meeting", "nested", "objects", "reductions", "regions", "saved", "settings",
           "stacks", "stopping", "tasks", "teams", "units")
 COMPILERS = {".c": ("gcc", "cc"), ".cc": ("g++", "c++"), ".f90": ("gfortran", "fc")}
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -185,6 +186,17 @@ class Tests:
         for line in shown:
             if wanted.splitlines().count(line) != shown.count(line):
                 raise Failure(f"it showed{line}, the compiler's library {wanted}")
+
+    def messages(self):
+        """Chunks that take little time cost next to no messages."""
+        self.compile("fine")
+        with mock.patch.dict(os.environ, OMP_NUM_THREADS="6"):
+            told = self.succeed(self.teamster, "run", "-n", "3", "--policy=none",
+                                "--report=report.json", self.path("unchanged"))
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            n = sum(node["stats"]["messages_sent"] for node in json.load(file)["nodes"])
+        if n > int(told.split()[0]) / 8:
+            raise Failure(f"{n} messages: {told}")
 
     def readme(self):
         """The README's program, by the README's commands."""
@@ -536,7 +548,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("test", choices=("program", "overflow", "settings", "readme", "driver", "places",
-                                         "checkpoint", "recovery", "unsaved",
+                                         "messages", "checkpoint", "recovery", "unsaved",
                                          "random"))
     parser.add_argument("name", nargs="*")
     parser.add_argument("--seeds")

@@ -10,7 +10,7 @@ import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
-FOLDERS = ("src", "cli")
+FOLDERS = ("src", "cli", "frontend")
 PROTOCOLS = "docs/protocols.md"
 TEXTS = (PROTOCOLS, "ARCHITECTURE.md")
 # What these files do is in PROTOCOLS. A number there is the one of the code, if that has it.
