@@ -381,5 +381,9 @@ void cc_print_help(void)
         "\n"
         "The variables TEAMSTER_CC, TEAMSTER_CXX, TEAMSTER_FC and "
         "TEAMSTER_OBJCOPY name\n"
-        "gcc, g++, gfortran and objcopy, if they are to be others.");
+        "gcc, g++, gfortran and objcopy, if they are to be others. Calls that "
+        "cannot be\n"
+        "had on several nodes, such as fork(), are refused; with\n"
+        "TEAMSTER_CC_REFUSE=when-called the program is linked, and ends if it "
+        "makes one.");
 }

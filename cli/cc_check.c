@@ -252,11 +252,41 @@ static int is_defined(const struct cc_check *check, const char *name)
     return 0;
 }
 
-static const char *reason(const char *name)
+/** The value of TEAMSTER_CC_REFUSE with which it is linked all the same. */
+#define WHEN_CALLED "when-called"
+
+static int are_refused_when_called(void)
 {
-    return is_of_teamster(name)
-               ? "which is for programs of the plain compiler and -lteamster"
-               : "which cannot be had on several nodes";
+    const char *when = getenv("TEAMSTER_CC_REFUSE");
+
+    return when != NULL && strcmp(when, WHEN_CALLED) == 0;
+}
+
+// Say that a file calls a function. @return the exit code
+static int refuse_call(const char *file, const char *name)
+{
+    const char *hint = "TEAMSTER_CC_REFUSE=" WHEN_CALLED
+                       " links it, and the program ends if it calls that";
+
+    if (is_of_teamster(name)) {
+        fprintf(stderr,
+                "teamster: %s calls %s(), which is for programs of the plain "
+                "compiler and -lteamster\n",
+                file, name);
+        return 1;
+    }
+    if (are_refused_when_called()) {
+        fprintf(stderr,
+                "teamster: warning: %s calls %s(), which cannot be had on "
+                "several nodes: the program ends there\n",
+                file, name);
+        return 0;
+    }
+    fprintf(stderr,
+            "teamster: %s calls %s(), which cannot be had on several nodes "
+            "(%s)\n",
+            file, name, hint);
+    return 1;
 }
 
 int cc_end_check(struct cc_check *check)
@@ -264,10 +294,9 @@ int cc_end_check(struct cc_check *check)
     for (size_t i = 0; i + 1 < check->wanted.n; i += 2) {
         const char *name = check->wanted.word[i + 1];
 
-        if (!is_defined(check, name)) {
-            name += strlen(CC_REFUSED);
-            fprintf(stderr, "teamster: %s calls %s(), %s\n",
-                    check->wanted.word[i], name, reason(name));
+        if (!is_defined(check, name) &&
+            refuse_call(check->wanted.word[i], name + strlen(CC_REFUSED)) !=
+                0) {
             check->exit_code = 1;
         }
     }

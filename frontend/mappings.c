@@ -3,6 +3,7 @@
 // mmap(): blocks of shared memory. A block goes when as many bytes of it have been unmapped as it
 // has, in whatever parts; until then those that are not needed stay.
 #include "front.h"
+#include "runtime/unchanged.h"
 
 #include <errno.h>
 #include <string.h>
@@ -136,6 +137,15 @@ static long end_mapping(void *address)
     return tm_free(address);
 }
 
+// All shared memory is, or none, by how the program was linked.
+static void check_execution(int protection)
+{
+    if ((protection & PROT_EXEC & ~teamster_memory_protection()) != 0) {
+        front_fatal("memory that is to be executed: link the program with "
+                    "-z execstack");
+    }
+}
+
 FRONT(mmap)
 void *tmf_mmap(void *where, size_t size, int protection, int flags, int fd,
                off_t offset)
@@ -152,6 +162,7 @@ void *tmf_mmap(void *where, size_t size, int protection, int flags, int fd,
                     "is not possible: use read() and write()");
     }
     (void)where;
+    check_execution(protection);
     if (size == 0) {
         errno = EINVAL;
         return MAP_FAILED;
@@ -191,7 +202,11 @@ int tmf_munmap(void *address, size_t size)
 FRONT(mprotect)
 int tmf_mprotect(void *address, size_t size, int protection)
 {
-    return front_is_shared(address) ? 0 : mprotect(address, size, protection);
+    if (!front_is_shared(address)) {
+        return mprotect(address, size, protection);
+    }
+    check_execution(protection);
+    return 0;
 }
 
 // The kernel would take pages away that only this node has. A file's are not written again.

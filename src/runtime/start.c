@@ -671,3 +671,8 @@ tm_status teamster_init_unchanged(const void *program)
     log_fatal(EXIT_MISMATCH, "this program was made by an earlier `teamster "
                              "cc`: compile it again");
 }
+
+int teamster_memory_protection(void)
+{
+    return image_memory_protection();
+}

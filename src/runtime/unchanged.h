@@ -62,4 +62,8 @@ TM_API tm_status teamster_set_front(void *front);
  */
 TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
 
+/** The protection of shared memory: PROT_READ | PROT_WRITE, and PROT_EXEC if the program was
+ * linked with an executable stack. Context: any thread. */
+TM_API int teamster_memory_protection(void);
+
 #endif

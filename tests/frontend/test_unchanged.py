@@ -7,7 +7,7 @@ protocol, the other fault source, little memory, and threads that move.
     test_unchanged.py --build DIR program NAME [ARGUMENT]...
     test_unchanged.py --build DIR overflow | settings | readme | unsaved | recovery
     test_unchanged.py --build DIR checkpoint NAME
-    test_unchanged.py --build DIR driver | places | messages
+    test_unchanged.py --build DIR driver | places | messages | execution
     test_unchanged.py --build DIR random --seeds N[,N]...   for soak.py: a program, ten ways
 """
 import argparse
@@ -99,7 +99,7 @@ class Tests:
                 return path
         raise Failure(f"no program {name}")
 
-    def compile(self, name):
+    def compile(self, name, more=("-Wl,-z,execstack",)):
         source = self.source(name)
         flags = ["-O2", "-pthread"] + (["-fopenmp"] if name in OPENMP else [])
         flags += ["-D_FORTIFY_SOURCE=2", "-Wno-unused-result"]
@@ -109,6 +109,8 @@ class Tests:
             sys.exit(SKIPPED)
         if name == "given":
             flags += self.make_library()
+        if name == "coded":
+            flags += more
         self.succeed(native, *flags, source, "-latomic", "-o", self.path("native"))
         self.succeed(self.teamster, command, *flags, source, "-o", self.path("unchanged"))
 
@@ -322,6 +324,14 @@ class Tests:
                 raise Failure(f"{' '.join(way)}: exit code {done.returncode}, "
                               f"{done.stderr!r}")
 
+    def execution(self):
+        """Memory that is to be executed, in a program that was not linked for that."""
+        self.compile("coded", ())
+        for way in ([], ["run", "-n", "2"]):
+            done = self.run(*([self.teamster, *way] if way else []), self.path("unchanged"))
+            if done.returncode != 70 or "link the program with -z execstack" not in done.stderr:
+                raise Failure(f"{' '.join(way)}: {done}")
+
     def places(self):
         """What the library has in place of the C library's functions is never called on a
         program's stack: each has one of the front end's in its place, or is refused."""
@@ -428,16 +438,20 @@ class Tests:
                    "int fork_if(int wanted) { return wanted ? fork() : 3; }\n")
         self.write("begins.c", "int fork_if(int wanted);\n"
                    "int main(int argc, char **argv) { return fork_if(argc > 1); }\n")
+        self.refuse("TEAMSTER_CC_REFUSE=when-called", "forks.c", "begins.c")
+        with mock.patch.dict(os.environ, TEAMSTER_CC_REFUSE="when-called"):
+            self.say("warning: forks.c calls fork()", "forks.c", "begins.c", "-o", "late")
         self.succeed(self.teamster, "cc", "-c", "forks.c")
         self.succeed("ar", "rcs", "libforks.a", "forks.o")
         self.say("", "begins.c", "libforks.a", "-o", "begins")
         self.refuse("fork()", "begins.c", "forks.o", "-o", "refused")
         for start in ([], [self.teamster, "run", "-n", "2"]):
-            usual = self.run(*start, self.path("begins"))
-            called = self.run(*start, self.path("begins"), "fork")
-            if usual.returncode != 3 or called.returncode != 70 or \
-                    "teamster: fork() cannot be had on several nodes\n" not in called.stderr:
-                raise Failure(f"{usual} {called}")
+            for name in ("begins", "late"):
+                usual = self.run(*start, self.path(name))
+                called = self.run(*start, self.path(name), "fork")
+                if usual.returncode != 3 or called.returncode != 70 or \
+                        "teamster: fork() cannot be had on several nodes\n" not in called.stderr:
+                    raise Failure(f"{usual} {called}")
 
     # ---- what is made
 
@@ -548,7 +562,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("test", choices=("program", "overflow", "settings", "readme", "driver", "places",
-                                         "messages", "checkpoint", "recovery", "unsaved",
+                                         "messages", "execution", "checkpoint", "recovery", "unsaved",
                                          "random"))
     parser.add_argument("name", nargs="*")
     parser.add_argument("--seeds")
