@@ -177,6 +177,7 @@ byte moving[PAGES];
 #define IS_KNOWN(x, serial) true
 #define SERIAL(x) 0
 #endif
+#define IS_WRITABLE(at) (is_owner[at] && (state[at] == EXCLUSIVE || state[at] == DIRTY))
 #include "members.pml"
 
 hidden mtype kind;
@@ -1064,9 +1065,10 @@ inline on_atomic(x, requester, followed)
 
 #ifdef MEMBERS
 #define HAS_ANSWERS(x, p) (!fetching[AT(x, p)] && in_flight[AT(x, p)] == 0)
+#define IS_AT_REST(x) (!releasing[x] && out[x] == 0 && out_next[x] == 0)
 #define IS_FINISHED(x)                                                         \
-    (HAS_ANSWERS(x, 0) && HAS_ANSWERS(x, PAGES - 1) && !releasing[x] &&        \
-     !in_atomic[x] && out[x] == 0 && out_next[x] == 0)
+    (HAS_ANSWERS(x, 0) && HAS_ANSWERS(x, PAGES - 1) && IS_AT_REST(x) &&        \
+     !in_atomic[x])
 #define HAS_UPDATES(x)                                                         \
     (has_owner_update[AT(x, 0)] || has_owner_update[AT(x, PAGES - 1)])
 #define HAS_RELEASED_ALL(x) (!HAS_UNRELEASED(x) && !in_atomic[x])
@@ -1513,7 +1515,7 @@ inline tell(x, dst, k)
 #define MAY_WRITE(x, k)                                                        \
     (state[AT(x, PAGE_OF(k))] != ABSENT &&                                     \
      (token[k] == x || token[k] == NOBODY) && n_writes < WRITES &&             \
-     IS_USED_NOW && MAY_USE(x, AT(x, PAGE_OF(k))))
+     IS_USED_NOW && MAY_USE(AT(x, PAGE_OF(k))))
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #if BYTES == 3
 #define HAS_WRITTEN(x)                                                         \
@@ -1623,8 +1625,10 @@ end:
     :: d_step { MAY_CHANGE(me) -> begin_change(me) }
     :: d_step { MAY_STOP(me) -> stop_node(me) }
     :: d_step { changes == me && HAVE_STOPPED -> change_roster(me, next, last) }
+    :: d_step { MAY_CLEAN(me) -> clean_node(me) }
+    :: d_step { MAY_GIVE_UP(me) -> give_up_change() }
     :: d_step { changes == me && MAY_END -> end_change(me) }
-    :: d_step { MAY_GO(me) -> go_on(me) }
+    :: d_step { MAY_RESTART(me) -> restart_node(me) }
 #endif
     od
 }
