@@ -34,7 +34,7 @@
 //    not used when it comes.
 // A5 An owner's page is clean, or has a twin, while there may be copies of its version; if
 //    it is written then, it is listed, and the next release makes a version.
-// A6 While nodes may come or go no copy is dirty that is not subscribed; when they have
+// A6 When nodes come or go no copy is dirty that is not subscribed; when they have
 //    there is no such copy, and no notice.
 // A7 A copy that a node does not want to be pushed to any more has the version of the last
 //    push that has come. Until the owner hears of it pushes come as before, and count, and one

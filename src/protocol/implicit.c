@@ -19,7 +19,7 @@
 // M3 What was asked for before an acquire is not used after it.
 // M4 A dirty copy that is dropped, or is to be dirty no more, is diffed: C1.
 // M5 Each copy is on the list `copies`.
-// M6 While nodes may come or go no copy is dirty; when they have there is none at all.
+// M6 When nodes come or go no copy is dirty; when they have there is none at all.
 #include "protocol/copies.h"
 #include "protocol/protocol_rows.h"
 #include "protocol/updates.h"

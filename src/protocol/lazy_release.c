@@ -15,7 +15,7 @@
 // Z5 A writer's copy is of the version that its diff has made if it was of the one before;
 //    else it lacks what others have written meanwhile, and is stale: no notice would name
 //    these versions to a node that has made a later one.
-// Z8 While nodes may come or go no copy is dirty; when they have there is none at all, and
+// Z8 When nodes come or go no copy is dirty; when they have there is none at all, and
 //    no notice.
 #include "protocol/copies.h"
 #include "protocol/homes.h"

@@ -23,9 +23,14 @@
 // costs less than a fault.
 //
 // R1 A page is on the list `dirty` exactly if `listed`; all dirty pages are.
+// R2 Of a copy that its node may go on using there is one diff under way: what is dirty when the node
+//    stops, for others to come or go, is diffed when no release is under way. The answer to a diff may bring
+//    the page (A3): one behind it would go to the former owner, come back from there, and set back
+//    what has been written since, if all go on without a change.
 #include "base/ensure.h"
 #include "mem/diff.h"
 #include "pages/causality.h"
+#include "protocol/copies.h"
 #include "protocol/kept_bound.h"
 #include "protocol/protocol_calls.h"
 #include "protocol/recall.h"
@@ -282,6 +287,9 @@ static void flushed(struct engine *engine)
         start_flush(engine);
     }
     waiter_wake_all(done);
+    if (engine->is_frozen && updates->n_flushes == 0) {
+        copies_clean_all(engine); // R2
+    }
 }
 
 // All diffs are this one node's. May it be told of the release before it has acknowledged them?

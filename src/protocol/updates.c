@@ -653,7 +653,10 @@ static void held(struct engine *engine, uint64_t mutex, int is_held)
 // Nobody tells who comes, or who owns what a leaver had, of copies that can be old: M6, Z8, A6.
 static void frozen(struct engine *engine)
 {
-    copies_clean_all(engine);
+    if (engine->updates->n_flushes ==
+        0) { // else behind the release: R2 of release.c
+        copies_clean_all(engine);
+    }
     kept_let_all_go(engine); // Z17
 }
 

@@ -26,6 +26,8 @@
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, of all nodes together.
 // FREED: the block is freed, and the next one gets its page (section 11; blocks.pml).
+// MEMBERS: a node leaves, and comes again (section 5; members.pml); not with FREED.
+//   A6         behind a change there are copies that are pushed to, and no others; nothing is lost with a node
 // PAIR: two nodes only. START: 0 untouched page, 1 any owner, any copies, each subscribed or not;
 // 2 a page that migrates, and has stayed with any other nodes.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
@@ -61,7 +63,9 @@
 #endif
 #define NOBODY 3
 #define ON_WAY 4 // a token
+#ifndef MEMBERS
 #define DIRECTORY 0
+#endif
 #define MOVE_LIMIT 1
 #define MIGRATES 3 // `moves` of a page that does, or has
 #define QUEUE 8
@@ -81,16 +85,17 @@
 //   UPDATE       writer, diff, epoch of the hint followed, round
 //   HANDED       moves and copyset, epoch, version; the ACK is right behind
 //   ACK          writer, version or 0, round
-//   PUSH         writer, diff, epoch, version
-//   PUSH_ACK     writer, whether the copy was dropped (1), or is to be pushed to no more (2)
+//   PUSH         writer, diff, epoch, version, round
+//   PUSH_ACK     writer, whether the copy was dropped (1), or is to be pushed to no more (2), round
 //   OWNER_IS     epoch, which block
 //   TOLD         token or NOBODY, notice and which block it is of (bit 6), counts, owner, its epoch
 //   RECALL       whether it may be read on
 //   RECALLED     -
+//   GIVEN        contents, copyset, epoch, version
 //   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 // A diff is mask * 16 + value.
 mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, UPDATE, HANDED, ACK, PUSH,
-          PUSH_ACK, OWNER_IS, TOLD, RECALL, RECALLED,
+          PUSH_ACK, OWNER_IS, TOLD, RECALL, RECALLED, GIVEN,
           CLOSE, GONE, NEW, ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, byte };
@@ -134,13 +139,15 @@ byte since;
 bit is_followed; // is that known?
 #define CALLS(x, n) calls[(x) * 3 + (n)]
 
-// Updates under way at a node, as in eager_release.pml.
-byte pushing[9];
-byte reply_to[9];
-#define BY(node, writer) ((node) * 3 + (writer))
-#define REPLY_TO(node, writer) (reply_to[BY(node, writer)] % 4 - 1)
-#define NOT_PUSHED(x)                                                          \
-    (pushing[BY(x, 0)] + pushing[BY(x, 1)] + pushing[BY(x, 2)] == 0)
+// Updates under way at a node, as in eager_release.pml; of each writer those of two rounds.
+byte pushing[18];
+byte reply_to[18];
+#define BY(node, writer, of) ((node) * 6 + (writer) * 2 + (of))
+#define REPLY_TO(node, writer, of) (reply_to[BY(node, writer, of)] % 4 - 1)
+#define SUM_OF(array, x)                                                       \
+    (array[BY(x, 0, 0)] + array[BY(x, 0, 1)] + array[BY(x, 1, 0)] +            \
+     array[BY(x, 1, 1)] + array[BY(x, 2, 0)] + array[BY(x, 2, 1)])
+#define NOT_PUSHED(x) (SUM_OF(pushing, x) == 0)
 
 // Diffs of a node that are not acknowledged: of the release under way, of the next.
 byte out[NODES];
@@ -172,6 +179,12 @@ byte copies_sent; // that are subscribed, on their way
 #define IS_KNOWN(x, serial) true
 #define SERIAL(x) 0
 #endif
+
+// A copy that is pushed to may come to a node that has stopped, and be written.
+#define IS_WRITABLE(x)                                                         \
+    (is_owner[x] && state[x] != CLEAN || subscribed[x] && state[x] == DIRTY ||  \
+     subscribed[x] && !is_owner[x] && state[x] == CLEAN && phase == STOPPING)
+#include "members.pml"
 
 hidden mtype kind;
 hidden byte a, b, c, d, e, v, w, n, m;
@@ -256,6 +269,12 @@ byte coin; // a free choice of the step under way; 0 between steps
 #define OTHERS(n) (readers & ~BIT(n))
 #endif
 
+#ifdef M_LEFT_WHEN_STOPPED
+#define MAY_BE_LEFT(x) true
+#else
+#define MAY_BE_LEFT(x) IS_RUNNING(x) // A6
+#endif
+
 // ---- each step is one of the protocol's table (model_steps.c)
 
 #ifndef NO_STEPS
@@ -286,8 +305,8 @@ c_code {
         to[AT_IN_FLIGHT] = now.in_flight[x];
         to[AT_SUBSCRIBED] = now.subscribed[x];
         to[AT_LISTED] = now.listed[x] || now.state[x] == DIRTY;
-        for (int i = 0; i < NODES; i++) {
-            to[AT_PUSHING] += now.pushing[BY(x, i)] > 0;
+        for (int i = 0; i < 2 * NODES; i++) {
+            to[AT_PUSHING] += now.pushing[BY(x, 0, i)] > 0;
         }
     }
 };
@@ -309,7 +328,8 @@ inline step_begins(x)
       (type == GRANT -> SENDS_GRANT :                                          \
        (type == PUSH -> SENDS_PUSH :                                           \
         (type == UPDATE -> SENDS_DIFF :                                        \
-         (type == HANDED -> SENDS_HANDED : SENDS_NOTHING))))))
+         (type == HANDED -> SENDS_HANDED :                                     \
+          (type == GIVEN -> SENDS_GIVEN : SENDS_NOTHING)))))))
 
 inline step_sends(type, f2, dst)
 {
@@ -398,6 +418,7 @@ inline check()
 inline send(src, dst, type, f1, f2, f3, f4, f5)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+    assert(IS_LIVE(dst)); // gone
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f2, dst);
 #ifdef FREED
@@ -523,11 +544,13 @@ inline forget_lines()
     line[1] = 0;
 }
 
-#ifdef FREED
 #define HAS_NO_CALLS(x) (CALLS(x, 0) + CALLS(x, 1) + CALLS(x, 2) == 0)
-#define IS_FINISHED(x)                                                         \
+#define HAS_ANSWERED(x)                                                        \
     (!fetching[x] && in_flight[x] == 0 && NOT_PUSHED(x) && HAS_NO_CALLS(x) &&  \
-     reply_to[BY(x, 0)] + reply_to[BY(x, 1)] + reply_to[BY(x, 2)] == 0)
+     SUM_OF(reply_to, x) == 0)
+
+#ifdef FREED
+#define IS_FINISHED(x) HAS_ANSWERED(x)
 
 inline close_pages(x)
 {
@@ -628,7 +651,7 @@ inline make_version_of(x, diff)
 #if defined(FREED) && !defined(M_CALLED_WHEN_CLOSED)
 #define MAY_CALL(x) (known[x] != CLOSED) // B1
 #else
-#define MAY_CALL(x) true
+#define MAY_CALL(x) IS_RUNNING(x)
 #endif
 
 // All readers but one.
@@ -738,7 +761,7 @@ inline send_copy(x, requester, from_version, refreshes)
 // A8
 #define MAY_GO(x, requester)                                                   \
     (copyset[x] == 0 && NOT_PUSHED(x) && in_flight[x] == 0 && !fetching[x] &&     \
-     OTHERS(requester) == 0)
+     OTHERS(requester) == 0 && IS_RUNNING(x))
 
 inline serve(x, requester, from_version, refreshes)
 {
@@ -817,8 +840,10 @@ inline own(x, from, owned, ep, ver)
     :: (owned & 7) == MIGRATES ->
         has_written = 0;
         given(x);
-        state[x] = DIRTY; // it will be written
-        twin[x] = mem[x];
+        if
+        :: IS_RUNNING(x) -> state[x] = DIRTY; twin[x] = mem[x]; // it will be written
+        :: else -> state[x] = CLEAN;
+        fi
     :: else -> state[x] = EXCLUSIVE;
     fi
 }
@@ -850,6 +875,7 @@ inline on_page(x, from, owned, ep, ver, is_pushed)
         learn_owner(x, from, ep);
     :: else // what is stale is as before
     fi;
+    v = v + (IS_RUNNING(x) -> 0 : IS_FROZEN);
     step_ends(ON_PAGE, from, x, v, ver, ep);
     apply_kept(x);
 }
@@ -909,7 +935,7 @@ inline on_recall(x, from, to_read)
 
 // ---- updates
 
-inline push(x, writer, diff, to)
+inline push(x, writer, diff, of_round, to)
 {
     m = to;
     n = 0;
@@ -917,8 +943,8 @@ inline push(x, writer, diff, to)
     :: n < NODES ->
         if
         :: m & BIT(n) ->
-            send(x, n, PUSH, writer, diff, epoch[x], version[x], 0);
-            pushing[BY(x, writer)]++;
+            send(x, n, PUSH, writer, diff, epoch[x], version[x], of_round);
+            pushing[BY(x, writer, of_round)]++;
         :: else
         fi;
         n++
@@ -927,8 +953,7 @@ inline push(x, writer, diff, to)
 }
 
 // What an acknowledgement says: the version that the diff has made, if others are to hear of it.
-byte made[9];    // by writer's diff, at a node; 0: nobody is to hear
-bit of_rounds[9];
+byte made[18]; // by writer's diff, at a node; 0: nobody is to hear
 
 // The free choice of an acknowledgement: 2 the owner gives the page away, 3 keeps a copy.
 #define IS_CALM(x, to)                                                         \
@@ -951,10 +976,12 @@ inline hand_over(x, to, keeps)
     step_ends(ON_HAND_OVER, to, to, 0, 0, 0);
 }
 
-inline acknowledge(x, writer)
+#define UPDATE_OF(writer, of_round) (((writer) << 1 | (of_round)) + 1)
+
+inline acknowledge(x, writer, of_round)
 {
-    b = REPLY_TO(x, writer);
-    reply_to[BY(x, writer)] = reply_to[BY(x, writer)] / 4;
+    b = REPLY_TO(x, writer, of_round);
+    reply_to[BY(x, writer, of_round)] = reply_to[BY(x, writer, of_round)] / 4;
     step_so_far(ON_ACKNOWLEDGED, b, writer, 0, 0, 0);
     if
     :: b == writer && IS_CALM(x, writer) && migrating && copyset[x] == 0 ->
@@ -963,15 +990,15 @@ inline acknowledge(x, writer)
         hand_over(x, writer, (coin == 3));
     :: else
     fi;
-    send(x, b, ACK, writer, made[BY(x, writer)], of_rounds[BY(x, writer)], 0, 0);
-    made[BY(x, writer)] = 0;
-    of_rounds[BY(x, writer)] = 0;
+    send(x, b, ACK, writer, made[BY(x, writer, of_round)], of_round, 0, 0);
+    made[BY(x, writer, of_round)] = 0;
 }
 
 inline on_update(x, from, writer, diff, followed, of_round)
 {
-    assert(reply_to[BY(x, writer)] < 64);
-    reply_to[BY(x, writer)] = reply_to[BY(x, writer)] * 4 + from + 1;
+    assert(reply_to[BY(x, writer, of_round)] < 64);
+    reply_to[BY(x, writer, of_round)] =
+        reply_to[BY(x, writer, of_round)] * 4 + from + 1;
     if
     :: is_owner[x] ->
         mem[x] = MERGE(mem[x], diff);
@@ -981,9 +1008,8 @@ inline on_update(x, from, writer, diff, followed, of_round)
         fi;
         version[x]++;
         know_diff(diff, version[x]);
-        push(x, writer, diff, copyset[x] & ~BIT(writer));
-        made[BY(x, writer)] = (MAKES_NOTICES(x) -> version[x] : 0);
-        of_rounds[BY(x, writer)] = of_round;
+        push(x, writer, diff, of_round, copyset[x] & ~BIT(writer));
+        made[BY(x, writer, of_round)] = (MAKES_NOTICES(x) -> version[x] : 0);
         note_version(writer);
         if
         :: coin == 1 && copyset[x] == 0 -> // it is found to migrate
@@ -998,13 +1024,13 @@ inline on_update(x, from, writer, diff, followed, of_round)
         :: else
         fi;
         if
-        :: pushing[BY(x, writer)] == 0 -> g_acknowledges = writer + 1;
+        :: pushing[BY(x, writer, of_round)] == 0 ->
+            g_acknowledges = UPDATE_OF(writer, of_round);
         :: else
         fi
     :: else ->
         assert(hint[x] != NOBODY && epoch[x] > followed); // H2
         assert(writer != x); // A3
-        of_rounds[BY(x, writer)] = of_round;
         send(x, hint[x], UPDATE, writer, diff, epoch[x], of_round, 0);
         step_ends(ON_DIFF, from, writer, 0, 0, 0);
     fi
@@ -1013,7 +1039,7 @@ inline on_update(x, from, writer, diff, followed, of_round)
 inline end_release_if_done(x)
 {
     if
-    :: out[x] == 0 && releasing[x] && pushing[BY(x, x)] == 0 ->
+    :: out[x] == 0 && releasing[x] && pushing[BY(x, x, 0)] == 0 ->
         releasing[x] = 0;
         n = 0;
         do
@@ -1068,7 +1094,7 @@ inline on_handed(x, from, copies, ep, ver)
 inline on_ack(x, from, writer, ver, of_round)
 {
     if
-    :: reply_to[BY(x, writer)] == 0 -> // nobody: it is this node's own
+    :: reply_to[BY(x, writer, of_round)] == 0 -> // nobody: it is this node's own
         assert(writer == x);
         if
         :: ver > 0 -> applied(x, ver);
@@ -1076,12 +1102,12 @@ inline on_ack(x, from, writer, ver, of_round)
         fi;
         g_ends = 1;
     :: else ->
-        made[BY(x, writer)] = ver;
-        g_acknowledges = writer + 1;
+        made[BY(x, writer, of_round)] = ver;
+        g_acknowledges = UPDATE_OF(writer, of_round);
     fi
 }
 
-inline on_push(x, from, writer, diff, ep, ver)
+inline on_push(x, from, writer, diff, ep, ver, of_round)
 {
     assert(!is_owner[x]);
     learn_owner(x, from, ep);
@@ -1101,7 +1127,7 @@ inline on_push(x, from, writer, diff, ep, ver)
         :: (coin != 1 || state[x] != CLEAN) && in_flight[x] == 0 ->
             base[x] = ver;
             if
-            :: coin == 2 && subscribed[x] -> w = 2; subscribed[x] = 0;
+            :: coin == 2 && subscribed[x] && MAY_BE_LEFT(x) -> w = 2; subscribed[x] = 0;
             :: else
             fi
         :: else
@@ -1110,10 +1136,10 @@ inline on_push(x, from, writer, diff, ep, ver)
     fi;
     step_ends(ON_PUSHED, from, writer, 0, ver, ep);
     g_stale = (w == 2 && notice[x] > base[x]); // A4
-    send(x, from, PUSH_ACK, writer, w, 0, 0, 0);
+    send(x, from, PUSH_ACK, writer, w, of_round, 0, 0);
 }
 
-inline on_push_ack(x, from, writer, what)
+inline on_push_ack(x, from, writer, what, of_round)
 {
     if
     :: what > 0 ->
@@ -1131,11 +1157,12 @@ inline on_push_ack(x, from, writer, what)
         fi
     :: else
     fi;
-    pushing[BY(x, writer)]--;
+    pushing[BY(x, writer, of_round)]--;
     step_so_far(ON_ACKNOWLEDGED, from, writer, 0, 0, 0);
     if
-    :: pushing[BY(x, writer)] == 0 && reply_to[BY(x, writer)] != 0 ->
-        g_acknowledges = writer + 1;
+    :: pushing[BY(x, writer, of_round)] == 0 &&
+       reply_to[BY(x, writer, of_round)] != 0 ->
+        g_acknowledges = UPDATE_OF(writer, of_round);
     :: else
     fi
 }
@@ -1199,6 +1226,129 @@ inline hear(x, ver, serial, counts, owner, ep)
     fi
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define IS_FINISHED(x)                                                         \
+    (HAS_ANSWERED(x) && IS_AT_REST(x))
+#define HAS_UPDATES(x) has_owner_update[x]
+#define HAS_RELEASED_ALL(x)                                                    \
+    (!(token[0] == x && unreleased[0]) && !(token[1] == x && unreleased[1]))
+
+#define IS_AT_REST(x) (!releasing[x] && out[x] == 0 && out_next[x] == 0)
+
+// A6
+inline clean_pages(x)
+{
+    step_begins(x);
+    if
+#ifndef M_STAYS_DIRTY
+    :: !is_owner[x] && !subscribed[x] -> release_now(x);
+#endif
+    :: else
+    fi
+}
+
+inline forget_copies(x)
+{
+    notice[x] = 0;
+    noted_owner[x] = NOBODY;
+    noted_epoch[x] = 0;
+    if
+    :: stale[x] -> forget_copy(x);
+    :: else
+    fi;
+    step_begins(x);
+#ifndef M_COPIES_STAY_BEHIND_A_CHANGE
+    if
+    :: !is_owner[x] && !subscribed[x] && state[x] != ABSENT ->
+        forget_copy(x);
+        step_ends(ON_DROPS, x, x, 0, 0, 0);
+    :: else
+    fi;
+    tidy(x)
+#endif
+}
+
+inline forget_records()
+{
+    readers = 0;
+    lack = 0;
+    called = 0;
+    forget_lines();
+}
+
+inline forget_leaver(x, leaver)
+{
+    step_begins(x);
+#ifndef M_STAYS_IN_THE_COPYSET
+    copyset[x] = copyset[x] & ~BIT(leaver);
+#endif
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[x] && hint[x] == leaver -> hint[x] = NOBODY; // K3
+#endif
+    :: else
+    fi;
+    step_so_far(ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+// To who has a copy that is pushed to, else to the directory node.
+#define HEIR(set)                                                              \
+    ((set) == 0 -> directory : ((set) & 1 -> 0 : ((set) & 2 -> 1 : 2)))
+
+inline give_pages(x)
+{
+    step_begins(x);
+    if
+    :: is_owner[x] ->
+        m = copyset[x];
+        v = HEIR(m);
+        send(x, v, GIVEN, mem[x], m, epoch[x] + 1, version[x], 0);
+        listed[x] = listed[x] || state[x] == DIRTY;
+        end_ownership(x, v, m);
+        forget_copy(x);
+        step_ends(ON_GIVES, x, v, 0, 0, 0);
+    :: else -> forget_copy(x);
+    fi;
+    tidy(x)
+}
+
+inline on_given(x, from, contents, copies, ep, ver)
+{
+    if
+#ifdef M_HEIRS_WRITES_ARE_LOST
+    :: state[x] != ABSENT -> mem[x] = contents;
+#endif
+    :: state[x] == ABSENT -> mem[x] = contents; state[x] = CLEAN;
+    :: else // K1
+    fi;
+    take_ownership(x, from, ep, ver, 0, copies & ~BIT(x));
+    if
+    :: state[x] == CLEAN && copyset[x] == 0 -> state[x] = EXCLUSIVE;
+    :: else
+    fi;
+    base[x] = ver;
+#ifdef M_VERSIONS_BEGIN_ANEW
+    version[x] = 0;
+#endif
+    step_ends(ON_GIVEN, from, x, IS_FROZEN, ver, ep);
+}
+
+inline know_nothing_of_pages(x)
+{
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+}
+
+inline tell_new_directory(x)
+{
+    has_owner_update[x] = (is_owner[x] && directory != x);
+}
+
+#include "members.pml"
+#endif
+
 // ---- what happens at a node
 
 // What a message has led to. (A step of the search has room for each of these once.)
@@ -1244,7 +1394,10 @@ inline go_on(x, from)
     :: else
     fi;
     if
-    :: g_acknowledges > 0 -> m = g_acknowledges - 1; a = m; acknowledge(x, a);
+    :: g_acknowledges > 0 ->
+        a = (g_acknowledges - 1) >> 1;
+        d = (g_acknowledges - 1) & 1;
+        acknowledge(x, a, d);
     :: else
     fi;
     end_release_if_done(x);
@@ -1281,8 +1434,8 @@ inline receive(x, from)
     :: kind == UPDATE -> on_update(x, from, a, b, c, d);
     :: kind == HANDED -> on_handed(x, from, a, b, c); // and is ACK now
     :: kind == ACK
-    :: kind == PUSH -> on_push(x, from, a, b, c, d);
-    :: kind == PUSH_ACK -> on_push_ack(x, from, a, b);
+    :: kind == PUSH -> on_push(x, from, a, b, c, d, e);
+    :: kind == PUSH_ACK -> on_push_ack(x, from, a, b, c);
 #ifdef FREED
     :: kind == OWNER_IS && !IS_KNOWN(x, b)
     :: kind == CLOSE ->
@@ -1303,6 +1456,9 @@ inline receive(x, from)
         fi
     :: kind == RECALL -> on_recall(x, from, a);
     :: kind == RECALLED -> on_recalled(x, from);
+#ifdef MEMBERS
+    :: kind == GIVEN -> on_given(x, from, a, b, c, d);
+#endif
     fi;
     if
     :: kind == ACK -> on_ack(x, from, a, b, c);
@@ -1392,7 +1548,7 @@ inline release_dirty(x, how)
         if
         :: w > 15 && is_owner[x] ->
             make_version_of(x, w);
-            push(x, x, w, copyset[x]);
+            push(x, x, w, 0, copyset[x]);
         :: w > 15 && !is_owner[x] -> send_diff(x, round[x]); out[x]++;
         :: else
         fi;
@@ -1448,27 +1604,31 @@ inline tell(x, dst, k)
 }
 
 #define MAY_FAULT(x)                                                           \
-    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_USED_NOW)
+    (state[x] == ABSENT && !fetching[x] && n_fetches < FETCHES && IS_USED_NOW && \
+     MAY_ASK(x))
 #define MAY_WRITE(x, k)                                                        \
     (state[x] != ABSENT && (token[k] == x || token[k] == NOBODY) &&            \
-     n_writes < WRITES && (!is_left[x] || is_owner[x]) && IS_USED_NOW)
+     n_writes < WRITES && (!is_left[x] || is_owner[x]) && IS_USED_NOW &&       \
+     MAY_USE(x))
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #define MAY_RELEASE(x)                                                         \
-    (n_releases < RELEASES && !releasing[x] &&                                 \
+    (n_releases < RELEASES && !releasing[x] && out[x] == 0 && MAY_GO_ON(x) &&  \
      (NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1)))
 #ifdef M_MOVES_UNRELEASED
 #define HAS_RELEASED_ITS_WRITES(k) true
 #else
 #define HAS_RELEASED_ITS_WRITES(k) (unreleased[k] == 0)
 #endif
-#define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
+#define MAY_GIVE(x, k, dst)                                                    \
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS &&         \
+     MAY_GO_ON(x) && MAY_GO_ON(dst))
 #ifdef FREED
 #define IS_ORDERED(x, k)                                                       \
     (token[k] != ON_WAY && HAS_HEARD(x, k) && (token[k] == x || unreleased[k] == 0))
 #define MAY_FREE(x) (block == USED && IS_ORDERED(x, 0) && IS_ORDERED(x, 1))
 #endif
-#define MAY_TELL(x) (n_tells < TELLS && notice[x] != 0)
+#define MAY_TELL(x, dst)                                                       \
+    (n_tells < TELLS && notice[x] != 0 && MAY_GO_ON(x) && MAY_GO_ON(dst))
 #define HAS(type, from, x) WIRE(from, x)?[type, _, _, _, _, _]
 
 inline receive_from(from, x)
@@ -1499,7 +1659,7 @@ end:
     :: d_step { has_owner_update[me] -> tell_owner(me) }
     :: d_step {
         is_left[me] && !is_owner[me] && state[me] != ABSENT && n_writes < WRITES &&
-        IS_USED_NOW ->
+        IS_USED_NOW && MAY_ASK(me) ->
         give_up(me)
        }
     :: d_step { MAY_WRITE(me, 0) -> write_byte(me, 0, 0) }
@@ -1514,16 +1674,25 @@ end:
         MAY_RELEASE(me) && state[me] == DIRTY && is_owner[me] &&
         copyset[me] == 0 && is_followed -> start_release(me, 2)
        }
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, next, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, next, 1) }
-    :: d_step { MAY_TELL(me) -> tell(me, next, NOBODY) }
+    :: d_step { MAY_GIVE(me, 0, next) -> tell(me, next, 0) }
+    :: d_step { MAY_GIVE(me, 1, next) -> tell(me, next, 1) }
+    :: d_step { MAY_TELL(me, next) -> tell(me, next, NOBODY) }
 #ifndef PAIR
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, last, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
-    :: d_step { MAY_TELL(me) -> tell(me, last, NOBODY) }
+    :: d_step { MAY_GIVE(me, 0, last) -> tell(me, last, 0) }
+    :: d_step { MAY_GIVE(me, 1, last) -> tell(me, last, 1) }
+    :: d_step { MAY_TELL(me, last) -> tell(me, last, NOBODY) }
 #endif
 #ifdef FREED
     :: d_step { MAY_FREE(me) -> free_block(me) }
+#endif
+#ifdef MEMBERS
+    :: d_step { MAY_CHANGE(me) -> begin_change(me) }
+    :: d_step { MAY_STOP(me) -> stop_node(me) }
+    :: d_step { changes == me && HAVE_STOPPED -> change_roster(me, next, last) }
+    :: d_step { MAY_CLEAN(me) -> clean_node(me) }
+    :: d_step { MAY_GIVE_UP(me) -> give_up_change() }
+    :: d_step { changes == me && MAY_END -> end_change(me) }
+    :: d_step { MAY_RESTART(me) -> restart_node(me) }
 #endif
     od
 }

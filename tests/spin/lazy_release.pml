@@ -35,6 +35,8 @@
 //
 // Sizes (-D): WRITES, FETCHES, RELEASES, TELLS, ATOMICS, of all nodes together.
 // FREED: the block is freed, and the next one gets its pages (section 11; blocks.pml); without atomic operations.
+// MEMBERS: a node leaves, and comes again (section 5; members.pml); with SCOPE too, not with FREED.
+//   Z8        behind a change there are no copies, and nothing is lost with a node
 // PAIR: two nodes only. START: 0 untouched pages, 1 of each page any owner and any copies.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
@@ -77,7 +79,9 @@
 #endif
 #define NOBODY 3
 #define ON_WAY 4 // a token
+#ifndef MEMBERS
 #define DIRECTORY 0
+#endif
 #define STAYS 2 // `moves` of a page that has its owner for good
 #define QUEUE 8
 
@@ -101,9 +105,10 @@
 //   ATOMIC_DONE  -, notices, counts
 // A diff is mask * 16 + value. Notices and counts are packed: PACK. Counts of the third byte, or of
 // atomic operations, are a field of their own.
+//   GIVEN        page, contents, -, epoch, version
 //   CLOSE, GONE, NEW, ANSWER  of a block: blocks.pml
 mtype = { FETCH, GRANT, PAGE, REFRESH, REFRESHED, DONE, UPDATE, ACK, OWNER_IS,
-          TOLD, ATOMIC, ATOMIC_DONE, CLOSE, GONE, NEW, ANSWER };
+          TOLD, ATOMIC, ATOMIC_DONE, GIVEN, CLOSE, GONE, NEW, ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -172,6 +177,8 @@ byte moving[PAGES];
 #define IS_KNOWN(x, serial) true
 #define SERIAL(x) 0
 #endif
+#define IS_WRITABLE(at) (is_owner[at] && (state[at] == EXCLUSIVE || state[at] == DIRTY))
+#include "members.pml"
 
 hidden mtype kind;
 hidden byte a, b, c, d, e, v, w, n, m, q;
@@ -308,10 +315,11 @@ inline step_begins(x, p)
 // Of a message, what the table calls it.
 #define SENDS(type, f3)                                                        \
     (type == FETCH || type == REFRESH -> SENDS_FETCH :                         \
+     (type == GIVEN -> SENDS_GIVEN :                                           \
      (type == PAGE -> (f3 >= 128 -> SENDS_AWAY : SENDS_COPY) :                 \
       (type == REFRESHED -> SENDS_COPY :                                       \
        (type == GRANT -> SENDS_GRANT :                                         \
-        (type == UPDATE -> SENDS_DIFF : SENDS_NOTHING)))))
+        (type == UPDATE -> SENDS_DIFF : SENDS_NOTHING))))))
 
 inline step_sends(type, f3, dst)
 {
@@ -424,6 +432,7 @@ inline check()
 inline send(src, dst, type, f1, f2, f3, f4, f5)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+    assert(IS_LIVE(dst)); // gone
     printf("    %d -> %d: %e %d %d %d %d\n", src, dst, type, f1, f2, f3, f4);
     step_sends(type, f3, dst);
 #ifdef FREED
@@ -1052,6 +1061,172 @@ inline on_atomic(x, requester, followed)
     step_ends(ON_ATOMIC, requester, requester, 0, 0, 0);
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define HAS_ANSWERS(x, p) (!fetching[AT(x, p)] && in_flight[AT(x, p)] == 0)
+#define IS_AT_REST(x) (!releasing[x] && out[x] == 0 && out_next[x] == 0)
+#define IS_FINISHED(x)                                                         \
+    (HAS_ANSWERS(x, 0) && HAS_ANSWERS(x, PAGES - 1) && IS_AT_REST(x) &&        \
+     !in_atomic[x])
+#define HAS_UPDATES(x)                                                         \
+    (has_owner_update[AT(x, 0)] || has_owner_update[AT(x, PAGES - 1)])
+#define HAS_RELEASED_ALL(x) (!HAS_UNRELEASED(x) && !in_atomic[x])
+
+// Z8
+inline clean_page(x, p)
+{
+    step_begins(x, p);
+    if
+#ifndef M_STAYS_DIRTY
+    :: !is_owner[AT(x, p)] -> release_now(x, p);
+#endif
+    :: else
+    fi
+}
+
+inline clean_pages(x)
+{
+    clean_page(x, 0);
+#if PAGES == 2
+    clean_page(x, 1);
+#endif
+}
+
+// Copies are dropped, stale ones too, and notices are forgotten.
+inline forget_copy(x, p)
+{
+    notice[AT(x, p)] = 0;
+    if
+    :: stale[AT(x, p)] -> become_absent(AT(x, p));
+    :: else
+    fi;
+#ifndef M_COPIES_STAY_BEHIND_A_CHANGE
+    step_begins(x, p);
+    if
+    :: !is_owner[AT(x, p)] -> become_absent(AT(x, p));
+    :: else
+    fi;
+    step_so_far(ON_DROPS, x, x, 0, 0, 0);
+#endif
+}
+
+inline forget_copies(x)
+{
+    forget_copy(x, 0);
+#if PAGES == 2
+    forget_copy(x, 1);
+#endif
+}
+
+// What is known of changes, and of what was written under mutexes.
+inline forget_records()
+{
+    n = 0;
+    do
+    :: n < PAGES -> is_followed[n] = 0; n++
+    :: else -> break
+    od;
+#ifdef SCOPE
+    n = 0;
+    do
+    :: n < BYTES -> list_of[n] = 0; is_written[n] = 0; n++
+    :: else -> break
+    od
+#endif
+}
+
+inline forget_hint(x, p, leaver)
+{
+    step_begins(x, p);
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[AT(x, p)] && hint[AT(x, p)] == leaver ->
+        hint[AT(x, p)] = NOBODY; // K3
+#endif
+    :: else
+    fi;
+    step_so_far(ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+inline forget_leaver(x, leaver)
+{
+    forget_hint(x, 0, leaver);
+#if PAGES == 2
+    forget_hint(x, 1, leaver);
+#endif
+}
+
+// Nobody is known to have a copy, so the directory node gets the page.
+inline give_page(x, p)
+{
+    step_begins(x, p);
+    if
+    :: is_owner[AT(x, p)] ->
+        v = directory;
+        send(x, v, GIVEN, p, mem[AT(x, p)], 0, epoch[AT(x, p)] + 1,
+             version[AT(x, p)]);
+        is_owner[AT(x, p)] = 0;
+        moving[p]++;
+        epoch[AT(x, p)]++;
+        hint[AT(x, p)] = v;
+        version[AT(x, p)] = 0;
+        moves[AT(x, p)] = 0;
+        become_absent(AT(x, p));
+        step_ends(ON_GIVES, x, v, 0, 0, 0);
+        listed[AT(x, p)] = 0;
+    :: else
+    fi
+}
+
+inline give_pages(x)
+{
+    give_page(x, 0);
+#if PAGES == 2
+    give_page(x, 1);
+#endif
+}
+
+inline on_given(x, p, from, contents, ep, ver)
+{
+    step_begins(x, p);
+    if
+    :: state[AT(x, p)] == ABSENT -> mem[AT(x, p)] = contents;
+    :: else
+    fi;
+    state[AT(x, p)] = EXCLUSIVE;
+    take_ownership(x, p, from, ep, ver, 0);
+    base[AT(x, p)] = ver;
+    has_owner_update[AT(x, p)] = (x != directory && from != directory);
+    step_ends(ON_GIVEN, from, x, IS_FROZEN, ver, ep);
+    base[AT(x, p)] = 0;
+}
+
+inline know_nothing_of_page(x, p)
+{
+    hint[AT(x, p)] = NOBODY;
+    epoch[AT(x, p)] = 0;
+}
+
+inline know_nothing_of_pages(x)
+{
+    know_nothing_of_page(x, 0);
+#if PAGES == 2
+    know_nothing_of_page(x, 1);
+#endif
+}
+
+inline tell_new_directory(x)
+{
+    has_owner_update[AT(x, 0)] = (is_owner[AT(x, 0)] && directory != x);
+#if PAGES == 2
+    has_owner_update[AT(x, 1)] = (is_owner[AT(x, 1)] && directory != x);
+#endif
+}
+
+#include "members.pml"
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -1073,6 +1248,9 @@ inline receive(x, from)
         fetching[AT(x, a)] = 0;
         step_ends(ON_SETTLED, from, 0, 0, 0, 0);
     :: kind == UPDATE -> on_update(x, from, a, b, c);
+#ifdef MEMBERS
+    :: kind == GIVEN -> on_given(x, a, from, b, d, e);
+#endif
     :: kind == ACK ->
         on_ack(x, a, b);
         if
@@ -1119,7 +1297,7 @@ inline receive(x, from)
 // A stale copy that was discarded is asked for as a whole.
 #define MAY_FAULT(x, p)                                                        \
     (state[AT(x, p)] == ABSENT && !fetching[AT(x, p)] && n_fetches < FETCHES &&\
-     IS_USED_NOW)
+     IS_USED_NOW && MAY_ASK(x))
 #define MAY_GO_ALONG(x, p)                                                     \
     (PAGES == 2 && state[AT(x, OTHER(p))] == ABSENT &&                         \
      !fetching[AT(x, OTHER(p))] && stale[AT(x, OTHER(p))] == stale[AT(x, p)] &&\
@@ -1337,7 +1515,7 @@ inline tell(x, dst, k)
 #define MAY_WRITE(x, k)                                                        \
     (state[AT(x, PAGE_OF(k))] != ABSENT &&                                     \
      (token[k] == x || token[k] == NOBODY) && n_writes < WRITES &&             \
-     IS_USED_NOW)
+     IS_USED_NOW && MAY_USE(AT(x, PAGE_OF(k))))
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k] == 1)
 #if BYTES == 3
 #define HAS_WRITTEN(x)                                                         \
@@ -1351,10 +1529,11 @@ inline tell(x, dst, k)
     (token[0] == x && unreleased[0] || token[1] == x && unreleased[1])
 #endif
 #define MAY_RELEASE(x)                                                         \
-    (n_releases < RELEASES && !releasing[x] && HAS_WRITTEN(x))
+    (n_releases < RELEASES && !releasing[x] && HAS_WRITTEN(x) && MAY_GO_ON(x))
 #define IS_DIRTY(x) (state[AT(x, 0)] == DIRTY || state[AT(x, PAGES - 1)] == DIRTY)
-#define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
+#define MAY_GIVE(x, k, dst)                                                    \
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS &&         \
+     MAY_GO_ON(x) && MAY_GO_ON(dst))
 #ifdef FREED
 #define IS_ORDERED(x, k)                                                       \
     (token[k] != ON_WAY && (heard[x] & BIT(k)) &&                              \
@@ -1367,7 +1546,8 @@ inline tell(x, dst, k)
 #endif
 #endif
 // Else it has nothing to say.
-#define MAY_TELL(x) (n_tells < TELLS && NOTICES(x) != 0)
+#define MAY_TELL(x, dst)                                                       \
+    (n_tells < TELLS && NOTICES(x) != 0 && MAY_GO_ON(x) && MAY_GO_ON(dst))
 #define HAS_CHOICE(from, x)                                                    \
     (WIRE(from, x)?[TOLD, _, _, _, _, _] || WIRE(from, x)?[ACK, _, _, _, _, _] || \
      WIRE(from, x)?[REFRESH, _, _, _, _, _] ||                                 \
@@ -1413,8 +1593,8 @@ end:
        }
 #if BYTES == 3
     :: d_step { MAY_WRITE(me, 2) -> write_byte(me, 2, 0) }
-    :: d_step { MAY_GIVE(me, 2) -> tell(me, next, 2) }
-    :: d_step { LAST == 2 && MAY_GIVE(me, 2) -> tell(me, last, 2) }
+    :: d_step { MAY_GIVE(me, 2, next) -> tell(me, next, 2) }
+    :: d_step { LAST == 2 && MAY_GIVE(me, 2, last) -> tell(me, last, 2) }
 #endif
     :: d_step { MAY_RELEASE(me) -> start_release(me, BECOMES_CLEAN) }
     :: d_step {
@@ -1424,22 +1604,31 @@ end:
         MAY_RELEASE(me) && state[AT(me, 0)] == DIRTY && is_owner[AT(me, 0)] ->
         start_release(me, BECOMES_EXCLUSIVE)
        }
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, next, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, next, 1) }
-    :: d_step { MAY_TELL(me) -> tell(me, next, NOBODY) }
+    :: d_step { MAY_GIVE(me, 0, next) -> tell(me, next, 0) }
+    :: d_step { MAY_GIVE(me, 1, next) -> tell(me, next, 1) }
+    :: d_step { MAY_TELL(me, next) -> tell(me, next, NOBODY) }
 #ifndef PAIR
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, last, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
-    :: d_step { MAY_TELL(me) -> tell(me, last, NOBODY) }
+    :: d_step { MAY_GIVE(me, 0, last) -> tell(me, last, 0) }
+    :: d_step { MAY_GIVE(me, 1, last) -> tell(me, last, 1) }
+    :: d_step { MAY_TELL(me, last) -> tell(me, last, NOBODY) }
 #endif
 #ifdef FREED
     :: d_step { MAY_FREE(me) -> free_block(me) }
 #endif
 #if ATOMICS > 0
     :: d_step {
-        n_atomics < ATOMICS && !in_atomic[me] && !HAS_UNRELEASED(me) ->
-        start_atomic(me)
+        n_atomics < ATOMICS && !in_atomic[me] && !HAS_UNRELEASED(me) &&
+        MAY_ASK(me) -> start_atomic(me)
        }
+#endif
+#ifdef MEMBERS
+    :: d_step { MAY_CHANGE(me) -> begin_change(me) }
+    :: d_step { MAY_STOP(me) -> stop_node(me) }
+    :: d_step { changes == me && HAVE_STOPPED -> change_roster(me, next, last) }
+    :: d_step { MAY_CLEAN(me) -> clean_node(me) }
+    :: d_step { MAY_GIVE_UP(me) -> give_up_change() }
+    :: d_step { changes == me && MAY_END -> end_change(me) }
+    :: d_step { MAY_RESTART(me) -> restart_node(me) }
 #endif
     od
 }

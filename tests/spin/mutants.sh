@@ -108,9 +108,18 @@ CLOSED_TOO_EARLY|lazy_release -DFREED -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASE
 OWNER_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DSTART=0 -DWRITES=0 -DFETCHES=3 -DRELEASES=0 -DTELLS=0|$circulates|news of owners say which block they are of
 NOTICE_OF_ANOTHER_BLOCK|lazy_release -DFREED -DPAGES=1 -DWRITES=0 -DFETCHES=1 -DRELEASES=0 -DTELLS=1|$none|notices say which block they are of
 MOVES_UNRELEASED|lazy_release -DPAIR -DPAGES=1|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|dirty copies are diffed before nodes come or go
+WRITES_WHEN_STOPPED|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|what comes to a node that has stopped is not written
+COPIES_STAY_BEHIND_A_CHANGE|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|behind a change there are no copies
+CHANGES_TOO_EARLY|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|nothing is under way when the roster changes
+GOES_ON_TOO_EARLY|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$twice|nodes go on when directory nodes have been told
+LEAVER_IS_ASKED|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|nobody asks who has left
+DIRECTORY_UNTOLD|lazy_release -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$twice|a directory node that is new is told of owners
 OWNER_WRITES_UNSEEN|lazy_release -DSCOPE -DPAIR -DBYTES=3 -DWRITES=2 -DRELEASES=2 -DFETCHES=1 -DTELLS=2|$heard|what an owner writes after a release is seen again
 LIST_IS_OLD|lazy_release -DSCOPE -DPAIR -DFETCHES=1|$heard|a token brings notices of what was written under its mutex
 NOT_STALE|lazy_release -DSCOPE -DPAIR -DFETCHES=1|$heard|a copy that a mutex's notice names is dropped
+STAYS_DIRTY|lazy_release -DSCOPE -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|dirty copies are diffed before nodes come or go
+COPIES_STAY_BEHIND_A_CHANGE|lazy_release -DSCOPE -DMEMBERS -DPAGES=1 -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|behind a change there are no copies
 COPIES_STAY|implicit -DPAIR|$heard|an acquire drops all copies
 NOT_FRESH|implicit -DWRITES=1 -DRELEASES=1 -DFETCHES=1 -DTELLS=1|$heard|what was asked for before an acquire is not used after it
 NO_LAST_DIFF|implicit -DPAIR|$released|a dirty copy that is dropped is diffed
@@ -147,6 +156,16 @@ GOES_WHILE_OTHERS_WRITE|adaptive|$no_reader|a page that migrates goes only when 
 MIGRATED_SAYS_NOTHING|adaptive -DSTART=2 -DPAIR|$heard|each version of a page that migrates makes a notice
 NOT_SEALED|adaptive -DSTART=2 -DPAIR|$heard|it goes in a version that has all of its bytes
 MOVES_UNRELEASED|adaptive -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|dirty copies that nobody pushes to are diffed before nodes come or go
+CLEANED_WHILE_RELEASING|adaptive -DMEMBERS -DGIVEN_UP -DPAIR -DWRITES=3 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$heard|but when no release is under way
+WRITES_WHEN_STOPPED|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|what comes to a node that has stopped is not written
+LEFT_WHEN_STOPPED|adaptive -DMEMBERS -DWRITES=2 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$heard|who has stopped stays pushed to
+COPIES_STAY_BEHIND_A_CHANGE|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|behind a change there are no copies that nobody pushes to
+HEIRS_WRITES_ARE_LOST|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|who gets a page from who leaves, and has a copy, has the bytes
+VERSIONS_BEGIN_ANEW|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$heard|versions go on where the former owner was
+STAYS_IN_THE_COPYSET|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|who has left is in no copyset
+LEAVER_IS_ASKED|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$left|nobody asks who has left
+DIRECTORY_UNTOLD|adaptive -DMEMBERS -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=1|$twice|a directory node that is new is told of owners
 CALLED_WHEN_CLOSED|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|no copy of a block that is being freed is called back
 RELEASED_WHEN_CLOSED|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|what was written to a block that is freed is released no more
 CLOSED_TOO_EARLY|adaptive -DFREED -DWRITES=1 -DFETCHES=1 -DRELEASES=1 -DTELLS=0|$on_its_way|a node says that a block is closed there when nothing of it is under way

@@ -5,7 +5,7 @@
 #
 #   run.sh [-x WHAT] MODEL [-DNAME=VALUE...]
 #
-# MODEL is the name of one of the .pml files but blocks.pml, the definitions are listed at its top.
+# MODEL is the name of one of the .pml files but blocks.pml and members.pml, the definitions are listed at its top.
 # With -DLIVE the model's claim is checked under weak fairness, otherwise
 # assertions. With -x an error must be found, and its text must match the
 # regular expression WHAT; steps are compared with their table (model_steps.c) then only
@@ -38,7 +38,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$(cd "$here/../.." && pwd)
-cp "$here/$model.pml" "$here/blocks.pml" "$here/model_steps.h" "$folder"
+cp "$here/$model.pml" "$here/blocks.pml" "$here/members.pml" "$here/model_steps.h" "$folder"
 cd "$folder"
 
 compile=(-O1 -DSAFETY)
