@@ -57,8 +57,9 @@ struct front_thread {
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
     struct at_exit *at_exit;              ///< cxx.c
-    char *locals;          ///< what it has in variables of workers: locals.c
-    struct member *member; ///< openmp.c
+    char *locals;            ///< what it has in variables of workers: locals.c
+    struct member *member;   ///< openmp.c
+    pthread_mutex_t *robust; ///< the one that it has locked last: robust.c
     unsigned short
         n_statements[FRONT_UNITS]; ///< of Fortran's that it is in: fortran_io.c
     void (*before_call)(void);     ///< what is to be done before it next calls
@@ -171,6 +172,25 @@ void front_signals_end(void) __attribute__((weak));
 void front_join_begin(void) __attribute__((weak));
 void front_join_end(void) __attribute__((weak));
 void front_join_forget(unsigned long thread) __attribute__((weak));
+
+// ---- mutexes.c, in the program's context
+
+/** A mutex has been asked for: with that error, or 0. @return what the program is told */
+int front_has_locked(pthread_mutex_t *mutex, int error);
+
+/** It is about to be unlocked. @return 0, or an error: it may not be */
+int front_will_unlock(pthread_mutex_t *mutex);
+
+// ---- robust.c, in the program's context. NULL: the program has no robust mutexes.
+
+/** The caller has locked one. @return 0, EOWNERDEAD, ENOTRECOVERABLE: it must not keep it */
+int front_robust_begin(pthread_mutex_t *mutex) __attribute__((weak));
+
+/** The caller is about to unlock it. @return 0, EPERM */
+int front_robust_end(pthread_mutex_t *mutex) __attribute__((weak));
+
+/** The caller ends: those that it holds are orphans. */
+void front_robust_orphan(void) __attribute__((weak));
 
 // ---- saved.c
 

@@ -54,6 +54,9 @@ static void end_own_things(void)
 {
     front_locals_end();
     front_keys_end();
+    if (front_robust_orphan != NULL) {
+        front_robust_orphan();
+    }
     if (front_signals_end != NULL) {
         front_signals_end();
     }

@@ -179,6 +179,9 @@ void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);
  * all nodes. @return TM_OK, TM_EPERM (not held), TM_EBUSY (held more than once) */
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
                              enum tm_mutex_type type);
+/** From now on mutexes of the usual kind are as the C library's: any thread unlocks one, also
+ * one that nobody holds, and its holder waits if it locks it again. The same on all nodes. */
+void sync_let_anyone_unlock(struct sync *sync);
 /** From how many records of mutexes on unused ones go; at first 32768. */
 void sync_keep_locks(struct sync *sync, size_t n);
 /** How many there are on this node. */

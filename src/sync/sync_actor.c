@@ -70,6 +70,12 @@ tm_status do_unlock(struct actor *self, unsigned object)
     return actor_finish(self);
 }
 
+tm_status do_unlock_for_another(struct actor *self, unsigned object)
+{
+    self->world->holders[object] = self;
+    return do_unlock(self, object);
+}
+
 static tm_status wait_until(struct actor *self, unsigned cond, unsigned lock,
                             uint64_t until_ns)
 {

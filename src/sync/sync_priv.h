@@ -41,6 +41,7 @@ struct sync {
     size_t locks_kept;          ///< so many records may stay: lock.c
     size_t tidied;              ///< place in `locks` that is looked at next
     bool has_forgotten;         ///< who held a mutex last
+    bool anyone_unlocks;        ///< sync_let_anyone_unlock()
     struct pool request_pool;   ///< struct request
 
     struct barrier *watched; ///< those that sync_poll() has to look at
