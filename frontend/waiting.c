@@ -255,14 +255,26 @@ static int set_error(int error)
     return -1;
 }
 
+static int is_past(const struct timespec *time)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec > time->tv_sec ||
+           (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
 static long begin_sem(sem_t *sem, unsigned value)
 {
     return front_error(tm_sem_init((tm_sem *)sem, value));
 }
 
+// A handler has been run in the caller's name meanwhile: signals.c.
 static long wait_sem(sem_t *sem)
 {
-    return front_error(tm_sem_wait((tm_sem *)sem));
+    const tm_status status = teamster_sem_wait((tm_sem *)sem, NULL);
+
+    return status == TM_ETIMEDOUT ? EINTR : front_error(status);
 }
 
 static long try_sem(sem_t *sem)
@@ -275,8 +287,10 @@ static long try_sem(sem_t *sem)
 static long wait_sem_until(sem_t *sem, const struct timespec *deadline)
 {
     const struct timespec until = *deadline;
+    const tm_status status = teamster_sem_wait((tm_sem *)sem, &until);
 
-    return front_error(tm_sem_timedwait((tm_sem *)sem, &until));
+    return status == TM_ETIMEDOUT && !is_past(&until) ? EINTR
+                                                      : front_error(status);
 }
 
 static long post_sem(sem_t *sem)

@@ -199,6 +199,9 @@ void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
 /** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
 void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
                    struct waiter *waiter);
+/** A thread that waits for a semaphore by a waiter that may be interrupted is woken with
+ * TM_ETIMEDOUT, wherever it is. The caller need not know whether it waits. */
+void sync_interrupt(struct sync *sync, uint64_t thread);
 /** Woken with its value in waiter->result; TM_EINVAL: it was never initialised. */
 void sync_sem_ask(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);

@@ -153,6 +153,25 @@ tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
     return sem_wait_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
 }
 
+tm_status do_sem_wait_or_interrupt(struct actor *self, unsigned object,
+                                   uint64_t ns)
+{
+    struct sync *sync = actor_begin(self);
+    tm_status status;
+
+    self->waiter.until_ns = ns == 0 ? 0 : sim_now_ns(self->world->sim) + ns;
+    self->waiter.may_interrupt = 1;
+    sync_sem_wait(sync, KEY(object), 0, &self->waiter);
+    status = actor_finish(self);
+    self->waiter.may_interrupt = 0;
+    return status;
+}
+
+void do_interrupt(struct actor *self, uint64_t thread)
+{
+    sync_interrupt(self->world->nodes[self->node].sync, thread);
+}
+
 tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value)
 {
     tm_status status;

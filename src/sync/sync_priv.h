@@ -337,6 +337,7 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
     X(thread_target, threads_receive_target, false)                            \
     X(thread_at, thread_registry_receive_at, true)                             \
     X(thread_missed, thread_registry_receive_missed, true)                     \
+    X(thread_interrupt, sync_receive_interrupt, false)                         \
     X(lock_part, lock_receive_part, false)                                     \
     X(cond_part, cond_receive_part, false)                                     \
     X(sem_part, sem_receive_part, false)                                       \

@@ -436,6 +436,51 @@ static void a_wrong_unlock_names_thread_mutex_and_holder(void **state)
     world_run_program(config, main_of_wrong_unlock);
 }
 
+enum { LONG_NS = 1000000000 };
+
+static void wait_until_interrupted(struct actor *self, uint64_t arg)
+{
+    const unsigned sem = (unsigned)arg;
+
+    check(do_sem_wait_or_interrupt(self, sem, 0) == TM_ETIMEDOUT);
+    check(do_sem_wait_or_interrupt(self, sem, LONG_NS) == TM_ETIMEDOUT);
+    check(sim_now_ns(self->world->sim) < LONG_NS);
+    check(do_sem_wait(self, sem) == TM_OK);
+    check(do_sem_wait_or_interrupt(self, sem, 0) == TM_OK);
+}
+
+static void main_of_interrupted(struct actor *self, uint64_t arg)
+{
+    uint64_t threads[3];
+    uint64_t value;
+
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++) {
+        check(do_sem_init(self, i, 0) == TM_OK);
+        threads[i] = must_create(self, wait_until_interrupted, i, (int)i + 1);
+    }
+    do_compute(self, 10 * SHORT_NS);
+    for (int n = 0; n < 3; n++) { // the third finds who may not be interrupted
+        for (unsigned i = 0; i < 3; i++) {
+            do_interrupt(self, threads[i]);
+        }
+        do_compute(self, 10 * SHORT_NS);
+    }
+    do_interrupt(self, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        check(do_sem_post(self, i) == TM_OK);
+        check(do_sem_post(self, i) == TM_OK);
+        must_join(self, threads[i]);
+        check(do_sem_ask(self, i, &value) == TM_OK && value == 0);
+    }
+}
+
+static void who_waits_for_a_semaphore_is_interrupted(void **state)
+{
+    (void)state;
+    world_run_program(world_config_of(3), main_of_interrupted);
+}
+
 static void unlock_for_another(struct actor *self, uint64_t arg)
 {
     do_write(self);
@@ -963,6 +1008,7 @@ int main(void)
         cmocka_unit_test(mutexes_that_are_waited_for_stay_known),
         cmocka_unit_test(each_waits_for_its_own_time),
         cmocka_unit_test(a_wrong_unlock_names_thread_mutex_and_holder),
+        cmocka_unit_test(who_waits_for_a_semaphore_is_interrupted),
         cmocka_unit_test(a_usual_mutex_is_unlocked_by_anyone),
         cmocka_unit_test(mutexes_of_other_kinds_are_their_holders),
         cmocka_unit_test(

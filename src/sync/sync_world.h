@@ -159,6 +159,10 @@ tm_status do_cond_signal(struct actor *self, unsigned cond, int all);
 tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value);
 tm_status do_sem_wait(struct actor *self, unsigned object);
 tm_status do_sem_trywait(struct actor *self, unsigned object);
+/** It may be interrupted: then TM_ETIMEDOUT. @param ns  0: as long as it takes */
+tm_status do_sem_wait_or_interrupt(struct actor *self, unsigned object,
+                                   uint64_t ns);
+void do_interrupt(struct actor *self, uint64_t thread);
 tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value);
 tm_status do_sem_post(struct actor *self, unsigned object);
