@@ -167,11 +167,12 @@ void front_signals_end(void) __attribute__((weak));
 
 // ---- joins.c
 
-/** A thread begins, and ends, in its context; its end has been waited for, or will not be. NULL:
+/** A thread begins, and ends, in its context; its end has been waited for; it is detached. NULL:
  * the program waits for ends in the usual way alone. */
 void front_join_begin(void) __attribute__((weak));
 void front_join_end(void) __attribute__((weak));
 void front_join_forget(unsigned long thread) __attribute__((weak));
+void front_join_detach(unsigned long thread) __attribute__((weak));
 
 // ---- mutexes.c, in the program's context
 
@@ -268,6 +269,14 @@ void front_end_text(const char *own, const char *lent);
 int front_attr_mask(const pthread_attr_t *attr, sigset_t *set)
     __attribute__((weak));
 
+// ---- defaults.c, in the program's context. NULL: it sets no attributes for all threads.
+
+/** Bytes of the stack of a thread that names none; 0: as many as usual. */
+size_t front_default_stack(void) __attribute__((weak));
+
+/** Is a thread without attributes detached? */
+int front_default_is_detached(void) __attribute__((weak));
+
 // ---- process.c
 
 /** Nanoseconds; 0 of a time that is none, INT64_MAX of one that is longer. */
@@ -277,6 +286,9 @@ int64_t front_ns(const struct timespec *time);
 
 /** Has main() ended by pthread_exit()? As far as this node has heard. */
 int front_main_is_gone(void);
+
+/** The bytes of stack that attributes name; 0: none, or NULL. */
+size_t front_named_stack(const pthread_attr_t *attr);
 
 /** main() begins; by its thread, in the program's context. NULL: the program has no OpenMP. */
 void front_openmp_begin(void) __attribute__((weak));

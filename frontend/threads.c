@@ -108,7 +108,7 @@ static _Noreturn void end_calling_thread(void *result)
 
 // Attributes of no size have the system's; set to that, they would be others.
 // @return 0: none is named
-static size_t stack_size_of(const pthread_attr_t *attr)
+size_t front_named_stack(const pthread_attr_t *attr)
 {
     pthread_attr_t set;
     size_t size = 0;
@@ -123,11 +123,22 @@ static size_t stack_size_of(const pthread_attr_t *attr)
                : 0;
 }
 
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+    const size_t named = front_named_stack(attr);
+
+    return named == 0 && front_default_stack != NULL ? front_default_stack()
+                                                     : named;
+}
+
 static int is_detached(const pthread_attr_t *attr)
 {
     int state = PTHREAD_CREATE_JOINABLE;
 
-    return attr != NULL && pthread_attr_getdetachstate(attr, &state) == 0 &&
+    if (attr == NULL) {
+        return front_default_is_detached != NULL && front_default_is_detached();
+    }
+    return pthread_attr_getdetachstate(attr, &state) == 0 &&
            state == PTHREAD_CREATE_DETACHED;
 }
 
@@ -164,6 +175,7 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
                        void *(*start)(void *), void *argument)
 {
     struct beginning *beginning = front_allocate(sizeof *beginning);
+    const int detached = is_detached(attr);
     int error;
 
     if (beginning == NULL) {
@@ -171,9 +183,11 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
     }
     *beginning =
         (struct beginning){start, argument, stack_size_of(attr), mask_of(attr)};
-    error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
+    error = (int)FRONT_3(create_thread, beginning, detached, number);
     if (error != 0) {
         front_free(beginning);
+    } else if (detached && front_join_detach != NULL) {
+        front_join_detach(*number);
     }
     return error;
 }
@@ -217,8 +231,8 @@ int tmf_pthread_detach(pthread_t number)
 {
     const int error = (int)FRONT_1(detach_thread, number);
 
-    if (error == 0 && front_join_forget != NULL) {
-        front_join_forget(number);
+    if (error == 0 && front_join_detach != NULL) {
+        front_join_detach(number);
     }
     return error;
 }
