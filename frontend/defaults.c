@@ -7,6 +7,9 @@
 
 #include "front.h"
 
+extern __typeof__(pthread_attr_setsigmask_np) tmf_pthread_attr_setsigmask_np
+    __attribute__((weak));
+
 static TM_SHARED struct {
     int are_set;
     pthread_attr_t attr; // its stack has a size
@@ -56,20 +59,27 @@ size_t front_default_stack(void)
     return size;
 }
 
-int front_default_is_detached(void)
+const pthread_attr_t *front_default_attr(void)
 {
-    int state = PTHREAD_CREATE_JOINABLE;
+    return defaults.are_set ? &defaults.attr : NULL;
+}
 
-    if (defaults.are_set) {
-        pthread_attr_getdetachstate(&defaults.attr, &state);
+// Masks are known by the address of their attributes.
+static void copy_mask(pthread_attr_t *to, const pthread_attr_t *from)
+{
+    sigset_t set;
+
+    if (front_attr_mask != NULL) {
+        tmf_pthread_attr_setsigmask_np(to, front_attr_mask(from, &set) ? &set
+                                                                       : NULL);
     }
-    return state == PTHREAD_CREATE_DETACHED;
 }
 
 FRONT(pthread_getattr_default_np)
 int tmf_pthread_getattr_default_np(pthread_attr_t *attr)
 {
     *attr = read_defaults();
+    copy_mask(attr, &defaults.attr);
     return 0;
 }
 
@@ -90,6 +100,7 @@ int tmf_pthread_setattr_default_np(const pthread_attr_t *attr)
     front_lock(&mutex);
     defaults.attr = after;
     front_unlock(&mutex);
+    copy_mask(&defaults.attr, attr);
     return 0;
 }
 

@@ -274,8 +274,8 @@ int front_attr_mask(const pthread_attr_t *attr, sigset_t *set)
 /** Bytes of the stack of a thread that names none; 0: as many as usual. */
 size_t front_default_stack(void) __attribute__((weak));
 
-/** Is a thread without attributes detached? */
-int front_default_is_detached(void) __attribute__((weak));
+/** Attributes of a thread that is given none; NULL: the usual ones. */
+const pthread_attr_t *front_default_attr(void) __attribute__((weak));
 
 // ---- process.c
 

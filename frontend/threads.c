@@ -135,10 +135,7 @@ static int is_detached(const pthread_attr_t *attr)
 {
     int state = PTHREAD_CREATE_JOINABLE;
 
-    if (attr == NULL) {
-        return front_default_is_detached != NULL && front_default_is_detached();
-    }
-    return pthread_attr_getdetachstate(attr, &state) == 0 &&
+    return attr != NULL && pthread_attr_getdetachstate(attr, &state) == 0 &&
            state == PTHREAD_CREATE_DETACHED;
 }
 
@@ -175,12 +172,16 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
                        void *(*start)(void *), void *argument)
 {
     struct beginning *beginning = front_allocate(sizeof *beginning);
-    const int detached = is_detached(attr);
+    int detached;
     int error;
 
     if (beginning == NULL) {
         return EAGAIN;
     }
+    if (attr == NULL && front_default_attr != NULL) {
+        attr = front_default_attr();
+    }
+    detached = is_detached(attr);
     *beginning =
         (struct beginning){start, argument, stack_size_of(attr), mask_of(attr)};
     error = (int)FRONT_3(create_thread, beginning, detached, number);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 
 #define KIB 1024ul
@@ -97,6 +98,46 @@ static void detach_all(void)
     printf("by attributes: %ld\n", run(&attr, use_most, NULL));
 }
 
+static void *tell_mask(void *nothing)
+{
+    sigset_t set;
+
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    printf("blocked: %d\n", sigismember(&set, SIGHUP));
+    return nothing;
+}
+
+static void *set_mask(void *nothing)
+{
+    pthread_attr_t attr;
+    sigset_t set;
+
+    pthread_attr_init(&attr);
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    pthread_attr_setsigmask_np(&attr, &set);
+    pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+    return nothing;
+}
+
+static void block_in_all(void)
+{
+    pthread_attr_t attr;
+    sigset_t set;
+
+    run(NULL, set_mask, NULL);
+    pthread_getattr_default_np(&attr);
+    printf("default mask: %d", pthread_attr_getsigmask_np(&attr, &set));
+    printf(" %d\n", sigismember(&set, SIGHUP));
+    run(NULL, tell_mask, NULL);
+    pthread_attr_destroy(&attr);
+    pthread_attr_init(&attr);
+    run(&attr, tell_mask, NULL);
+    pthread_setattr_default_np(&attr);
+    run(NULL, tell_mask, NULL);
+}
+
 int main(void)
 {
     pthread_attr_t attr;
@@ -106,6 +147,7 @@ int main(void)
     printf("used: %ld\n", run(NULL, use_most, NULL));
     pthread_attr_init(&attr);
     printf("used: %ld\n", run(&attr, use_most, NULL));
+    block_in_all();
     refuse();
     detach_all();
     return 0;
