@@ -384,8 +384,8 @@ static void send_to_ended(void)
     int n = 0;
 
     pthread_create(&thread, NULL, block_and_end, NULL);
-    for (int tries = 0; n < 1100 && tries < 400; tries++) {
-        while (n < 1100 && pthread_kill(thread, SIGRTMIN) == 0) {
+    for (int tries = 0; n < 3000 && tries < 400; tries++) {
+        while (n < 3000 && pthread_kill(thread, SIGRTMIN) == 0) {
             n++;
         }
         usleep(10000); // it has yet to end
