@@ -6,12 +6,16 @@
 //   link      cc_check.c looks at what the program links; with it go the front end
 //             (frontend/) and libteamster.so
 //
+// A signal that would end it goes to the compiler, and ends it when that is over and what was made
+// meanwhile is removed.
+//
 // It is in C since the command is, and since a build calls it for each file: it starts no
 // process but the compiler and objcopy.
 #include "cc.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +28,45 @@
 
 enum { EXIT_NOT_FOUND = 127 };
 
+// ---- signals
+
+static volatile sig_atomic_t caught; // the one that is to end it; 0: none
+static volatile sig_atomic_t child;  // 0: none runs
+
+static void pass_on(int number)
+{
+    caught = number;
+    if (child != 0) {
+        kill((pid_t)child, number);
+    }
+}
+
+// What is ignored, by nohup say, stays so.
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
+    const struct sigaction action = {.sa_handler = pass_on,
+                                     .sa_flags = SA_RESTART};
+    struct sigaction before;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (sigaction(numbers[i], NULL, &before) == 0 &&
+            before.sa_handler != SIG_IGN) {
+            sigaction(numbers[i], &action, NULL);
+        }
+    }
+}
+
+static void end_if_caught(void)
+{
+    if (caught != 0) {
+        signal(caught, SIG_DFL);
+        raise(caught);
+    }
+}
+
+// ---- commands
+
 static _Noreturn void become(const struct words *command)
 {
     execvp(command->word[0], command->word);
@@ -35,8 +78,12 @@ static _Noreturn void become(const struct words *command)
 int cc_run(const struct words *command)
 {
     int status;
-    pid_t pid = fork();
+    pid_t pid;
 
+    if (caught != 0) {
+        return 128 + caught;
+    }
+    pid = fork();
     if (pid == 0) {
         become(command);
     }
@@ -44,11 +91,13 @@ int cc_run(const struct words *command)
         fprintf(stderr, "teamster: cannot start a process: %m\n");
         return 1;
     }
+    child = pid;
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) {
             return 1;
         }
     }
+    child = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -114,13 +163,18 @@ static int is_gcc(const char *compiler)
 
 static int open_temporary(struct cc_driver *driver)
 {
+    const char *where = getenv("TMPDIR");
+
     if (driver->temporary[0] != '\0') {
         return 1;
     }
+    if (where == NULL || where[0] != '/') {
+        where = "/tmp";
+    }
     snprintf(driver->temporary, sizeof driver->temporary,
-             "/tmp/teamster-cc-XXXXXX");
+             "%s/teamster-cc-XXXXXX", where);
     if (mkdtemp(driver->temporary) == NULL) {
-        fprintf(stderr, "teamster: cannot make a folder in /tmp: %m\n");
+        fprintf(stderr, "teamster: cannot make a folder in %s: %m\n", where);
         driver->temporary[0] = '\0';
         return 0;
     }
@@ -334,12 +388,16 @@ static int run_driver(const char *variable, const char *usual, int argc,
 {
     const char *own = getenv(variable);
     struct cc_driver driver = {0};
+    int exit_code;
 
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         cc_print_help();
         return 0;
     }
-    return drive(&driver, own != NULL ? own : usual, argc, argv);
+    catch_signals();
+    exit_code = drive(&driver, own != NULL ? own : usual, argc, argv);
+    end_if_caught();
+    return exit_code;
 }
 
 int command_cc(int argc, char **argv)

@@ -77,8 +77,8 @@ struct cc_driver {
     char library[PATH_MAX]; ///< of libteamster.so
     char symbols[PATH_MAX + 32];
     struct cc_arguments arguments;
-    char temporary[64]; ///< a folder, "": none
-    struct words made;  ///< objects in it
+    char temporary[200]; ///< a folder, "": none
+    struct words made;   ///< objects in it
 };
 
 /** Compile a source and change what is made of it. What fails leaves no object.

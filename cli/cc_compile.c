@@ -170,7 +170,7 @@ static int run_compiler(struct cc_driver *driver,
 int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
                const char *object)
 {
-    char dump[128];
+    char dump[224];
     int exit_code;
 
     snprintf(dump, sizeof dump, "%s/dump", driver->temporary);

@@ -57,8 +57,9 @@ struct front_thread {
     struct front_cleanup *cleanups;       ///< threads.c
     struct front_destructor *destructors; ///< locals.c
     struct at_exit *at_exit;              ///< cxx.c
-    char *locals;          ///< what it has in variables of workers: locals.c
-    struct member *member; ///< openmp.c
+    char *locals;            ///< what it has in variables of workers: locals.c
+    struct member *member;   ///< openmp.c
+    pthread_mutex_t *robust; ///< the one that it has locked last: robust.c
     unsigned short
         n_statements[FRONT_UNITS]; ///< of Fortran's that it is in: fortran_io.c
     void (*before_call)(void);     ///< what is to be done before it next calls
@@ -166,11 +167,31 @@ void front_signals_end(void) __attribute__((weak));
 
 // ---- joins.c
 
-/** A thread begins, and ends, in its context; its end has been waited for, or will not be. NULL:
+/** A thread begins, and ends, in its context; its end has been waited for; it is detached. NULL:
  * the program waits for ends in the usual way alone. */
 void front_join_begin(void) __attribute__((weak));
 void front_join_end(void) __attribute__((weak));
 void front_join_forget(unsigned long thread) __attribute__((weak));
+void front_join_detach(unsigned long thread) __attribute__((weak));
+
+// ---- mutexes.c, in the program's context
+
+/** A mutex has been asked for: with that error, or 0. @return what the program is told */
+int front_has_locked(pthread_mutex_t *mutex, int error);
+
+/** It is about to be unlocked. @return 0, or an error: it may not be */
+int front_will_unlock(pthread_mutex_t *mutex);
+
+// ---- robust.c, in the program's context. NULL: the program has no robust mutexes.
+
+/** The caller has locked one. @return 0, EOWNERDEAD, ENOTRECOVERABLE: it must not keep it */
+int front_robust_begin(pthread_mutex_t *mutex) __attribute__((weak));
+
+/** The caller is about to unlock it. @return 0, EPERM */
+int front_robust_end(pthread_mutex_t *mutex) __attribute__((weak));
+
+/** The caller ends: those that it holds are orphans. */
+void front_robust_orphan(void) __attribute__((weak));
 
 // ---- saved.c
 
@@ -248,6 +269,14 @@ void front_end_text(const char *own, const char *lent);
 int front_attr_mask(const pthread_attr_t *attr, sigset_t *set)
     __attribute__((weak));
 
+// ---- defaults.c, in the program's context. NULL: it sets no attributes for all threads.
+
+/** Bytes of the stack of a thread that names none; 0: as many as usual. */
+size_t front_default_stack(void) __attribute__((weak));
+
+/** Attributes of a thread that is given none; NULL: the usual ones. */
+const pthread_attr_t *front_default_attr(void) __attribute__((weak));
+
 // ---- process.c
 
 /** Nanoseconds; 0 of a time that is none, INT64_MAX of one that is longer. */
@@ -257,6 +286,9 @@ int64_t front_ns(const struct timespec *time);
 
 /** Has main() ended by pthread_exit()? As far as this node has heard. */
 int front_main_is_gone(void);
+
+/** The bytes of stack that attributes name; 0: none, or NULL. */
+size_t front_named_stack(const pthread_attr_t *attr);
 
 /** main() begins; by its thread, in the program's context. NULL: the program has no OpenMP. */
 void front_openmp_begin(void) __attribute__((weak));

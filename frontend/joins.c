@@ -2,7 +2,8 @@
 //
 // Waiting for the end of a thread for some time only, or not at all. A program that is linked with
 // this file, that is one that calls it, keeps a list of its threads that have begun, and of those
-// that have ended and that nobody has waited for.
+// that have ended and that nobody has waited for. Those that are detached are not in it; one that
+// is before it has begun is noted there until then.
 #include <errno.h>
 #include <pthread.h>
 
@@ -47,17 +48,39 @@ static long wait_until(const struct timespec *deadline)
 
 // ---- hooks
 
-void front_join_begin(void)
+// Begun and detached, both, or none of it: then it is not in the list.
+static void turn_over(pthread_t thread)
 {
-    struct ending *ending = front_allocate(sizeof *ending);
+    struct ending *made = front_allocate(sizeof *made);
+    struct ending **place;
+    struct ending *other;
 
-    if (ending == NULL) {
+    if (made == NULL) {
         front_fatal("no memory for a thread");
     }
     front_lock(&mutex);
-    *ending = (struct ending){endings, tmf_pthread_self(), 0};
-    endings = ending;
+    place = find_ending(thread);
+    other = *place;
+    if (other == NULL) {
+        *made = (struct ending){endings, thread, 0};
+        endings = made;
+        made = NULL;
+    } else {
+        *place = other->next;
+    }
     front_unlock(&mutex);
+    front_free(made);
+    front_free(other);
+}
+
+void front_join_begin(void)
+{
+    turn_over(tmf_pthread_self());
+}
+
+void front_join_detach(pthread_t thread)
+{
+    turn_over(thread);
 }
 
 void front_join_end(void)

@@ -3,7 +3,10 @@
 // Mutexes and spin locks. The object's address names the lock; of its bytes only the kind is
 // used, which the initialisers of the C library set too. A kind other than the usual one is
 // told to Teamster when the mutex is initialised, or, if it never was, when it is first
-// locked: `__lock` notes that.
+// used: `__lock` notes that.
+//
+// One of the usual kind is as the C library's: any thread may unlock it, and who locks it twice
+// waits. So it may serve as a semaphore. What is robust about one is in robust.c.
 #include "front.h"
 
 #include <errno.h>
@@ -31,6 +34,14 @@ static tm_mutex *name_of(const void *object)
     return (tm_mutex *)(uintptr_t)object;
 }
 
+/** Of a kind, besides the type: the bit that the C library has for it. */
+enum { ROBUST = 16 };
+
+static int is_robust(const pthread_mutex_t *mutex)
+{
+    return (mutex->__data.__kind & ROBUST) != 0 && front_robust_begin != NULL;
+}
+
 static tm_mutex_type type_of(int kind)
 {
     switch (kind & 3) {
@@ -53,50 +64,30 @@ static void tell_type(pthread_mutex_t *mutex)
     }
 }
 
-// The usual kind waits for itself for ever; that would tell nobody anything.
-static long check_deadlock(const pthread_mutex_t *mutex, tm_status status)
-{
-    if (status == TM_EDEADLK &&
-        type_of(mutex->__data.__kind) == TM_MUTEX_NORMAL) {
-        front_fatal("deadlock: a thread locks mutex %p, which it holds already",
-                    (const void *)mutex);
-    }
-    return front_error(status);
-}
-
 static long lock_mutex(pthread_mutex_t *mutex)
 {
     tell_type(mutex);
-    return check_deadlock(mutex, tm_mutex_lock(name_of(mutex)));
+    return front_error(tm_mutex_lock(name_of(mutex)));
 }
 
 static long try_mutex(pthread_mutex_t *mutex)
 {
-    tm_status status;
-
     tell_type(mutex);
-    status = tm_mutex_trylock(name_of(mutex));
-    return front_error(status == TM_EDEADLK ? TM_EBUSY : status);
+    return front_error(tm_mutex_trylock(name_of(mutex)));
 }
 
 static long lock_mutex_until(pthread_mutex_t *mutex,
                              const struct timespec *deadline)
 {
     const struct timespec until = *deadline;
-    tm_status status;
 
     tell_type(mutex);
-    status = tm_mutex_timedlock(name_of(mutex), &until);
-    if (status == TM_EDEADLK &&
-        type_of(mutex->__data.__kind) == TM_MUTEX_NORMAL) {
-        clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL);
-        return ETIMEDOUT;
-    }
-    return front_error(status);
+    return front_error(tm_mutex_timedlock(name_of(mutex), &until));
 }
 
 static long unlock_mutex(pthread_mutex_t *mutex)
 {
+    tell_type(mutex);
     return front_error(tm_mutex_unlock(name_of(mutex)));
 }
 
@@ -111,13 +102,16 @@ int tmf_pthread_mutex_init(pthread_mutex_t *mutex,
                            const pthread_mutexattr_t *attr)
 {
     int kind = PTHREAD_MUTEX_NORMAL;
+    int robustness = PTHREAD_MUTEX_STALLED;
     int before = mutex->__data.__kind;
 
     if (attr != NULL) {
         pthread_mutexattr_gettype(attr, &kind);
+        pthread_mutexattr_getrobust(attr, &robustness);
     }
     memset(mutex, 0, sizeof *mutex);
-    mutex->__data.__kind = kind;
+    mutex->__data.__kind =
+        kind | (robustness == PTHREAD_MUTEX_ROBUST ? ROBUST : 0);
     if (type_of(kind) == TM_MUTEX_NORMAL &&
         type_of(before) == TM_MUTEX_NORMAL) {
         return 0;
@@ -134,33 +128,52 @@ static long destroy_mutex(pthread_mutex_t *mutex)
 FRONT(pthread_mutex_destroy)
 int tmf_pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
-    int error = 0;
+    const int is_held = FRONT_1(destroy_mutex, mutex) != 0;
 
-    if (type_of(mutex->__data.__kind) != TM_MUTEX_NORMAL) {
-        error = (int)FRONT_1(destroy_mutex, mutex);
-        mutex->__data.__kind = 0;
-        mutex->__data.__lock = 0;
+    if (is_held && !is_robust(mutex)) {
+        return EBUSY;
+    }
+    mutex->__data.__kind = 0;
+    mutex->__data.__lock = 0;
+    return 0;
+}
+
+// ---- locking; who gets a robust one is told what has become of who had it before
+
+int front_has_locked(pthread_mutex_t *mutex, int error)
+{
+    if (error == 0 && is_robust(mutex)) {
+        error = front_robust_begin(mutex);
+        if (error == ENOTRECOVERABLE) {
+            FRONT_1(unlock_mutex, mutex);
+        }
     }
     return error;
+}
+
+int front_will_unlock(pthread_mutex_t *mutex)
+{
+    return is_robust(mutex) ? front_robust_end(mutex) : 0;
 }
 
 FRONT(pthread_mutex_lock)
 int tmf_pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    return (int)FRONT_1(lock_mutex, mutex);
+    return front_has_locked(mutex, (int)FRONT_1(lock_mutex, mutex));
 }
 
 FRONT(pthread_mutex_trylock)
 int tmf_pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-    return (int)FRONT_1(try_mutex, mutex);
+    return front_has_locked(mutex, (int)FRONT_1(try_mutex, mutex));
 }
 
 FRONT(pthread_mutex_timedlock)
 int tmf_pthread_mutex_timedlock(pthread_mutex_t *mutex,
                                 const struct timespec *deadline)
 {
-    return (int)FRONT_2(lock_mutex_until, mutex, deadline);
+    return front_has_locked(mutex,
+                            (int)FRONT_2(lock_mutex_until, mutex, deadline));
 }
 
 FRONT(pthread_mutex_clocklock)
@@ -171,41 +184,27 @@ int tmf_pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 
     return front_deadline(clock, deadline, &until) != 0
                ? EINVAL
-               : (int)FRONT_2(lock_mutex_until, mutex, &until);
+               : tmf_pthread_mutex_timedlock(mutex, &until);
 }
 
 FRONT(pthread_mutex_unlock)
 int tmf_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-    return (int)FRONT_1(unlock_mutex, mutex);
-}
+    const int error = front_will_unlock(mutex);
 
-FRONT(pthread_mutex_consistent)
-int tmf_pthread_mutex_consistent(pthread_mutex_t *mutex)
-{
-    (void)mutex;
-    return EINVAL;
+    return error != 0 ? error : (int)FRONT_1(unlock_mutex, mutex);
 }
 
 // ---- spin locks: mutexes that have no kind
 
 static long lock_spin(const void *lock)
 {
-    tm_status status = tm_mutex_lock(name_of(lock));
-
-    if (status == TM_EDEADLK) {
-        front_fatal("deadlock: a thread locks spin lock %p, which it holds "
-                    "already",
-                    lock);
-    }
-    return front_error(status);
+    return front_error(tm_mutex_lock(name_of(lock)));
 }
 
 static long try_spin(const void *lock)
 {
-    tm_status status = tm_mutex_trylock(name_of(lock));
-
-    return front_error(status == TM_EDEADLK ? TM_EBUSY : status);
+    return front_error(tm_mutex_trylock(name_of(lock)));
 }
 
 static long unlock_spin(const void *lock)

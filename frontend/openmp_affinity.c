@@ -7,24 +7,36 @@
 
 #include "front.h"
 
+#include <limits.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum { FORMAT_MAX = 512, VALUE_MAX = 256, LINE_MAX_BYTES = 1024 };
+enum { VALUE_MAX = 4096 }; // of a field: processors, each with its number
 
 static const char usual_format[] = "level %L thread %i affinity %A";
 
 static TM_SHARED struct {
-    char format[FORMAT_MAX];
+    char *format;
     int are_shown; // OMP_DISPLAY_AFFINITY
     int is_read;
 } settings;
 static tm_mutex settings_mutex;
+
+static char *copy_text(const char *text, size_t length)
+{
+    char *copy = front_allocate(length + 1);
+
+    if (copy == NULL) {
+        front_fatal("no memory for a format of %zu bytes", length);
+    }
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
 
 extern __typeof__(getpid) tmf_getpid;
 
@@ -35,8 +47,8 @@ static long read_settings(void)
 
     (void)!tm_mutex_lock(&settings_mutex);
     if (!settings.is_read) {
-        snprintf(settings.format, sizeof settings.format, "%s",
-                 format == NULL ? usual_format : format);
+        format = format == NULL ? usual_format : format;
+        settings.format = copy_text(format, strlen(format));
         settings.are_shown = shown != NULL && (strcasecmp(shown, "true") == 0 ||
                                                strcmp(shown, "1") == 0);
         settings.is_read = 1;
@@ -221,7 +233,7 @@ static struct shape read_shape(const char **at)
     *at += shape.has_zeros;
     shape.is_right = **at == '.';
     *at += shape.is_right;
-    for (; **at >= '0' && **at <= '9' && shape.width < LINE_MAX_BYTES; ++*at) {
+    for (; **at >= '0' && **at <= '9' && shape.width < INT_MAX / 10; ++*at) {
         shape.width = shape.width * 10 + (size_t)(**at - '0');
     }
     return shape;
@@ -274,11 +286,16 @@ static void write_text(struct text *text, const char *format,
 
 static long show_line(const char *format, const struct facts *facts)
 {
-    char line[LINE_MAX_BYTES];
-    struct text text = {line, sizeof line, 0};
+    struct text text = {NULL, 0, 0};
 
     write_text(&text, format, facts);
-    fprintf(stderr, "%s\n", line);
+    text = (struct text){malloc(text.length + 1), text.length + 1, 0};
+    if (text.at == NULL) {
+        front_fatal("no memory for a text of %zu bytes", text.room);
+    }
+    write_text(&text, format, facts);
+    fprintf(stderr, "%s\n", text.at);
+    free(text.at);
     return 0;
 }
 
@@ -301,10 +318,19 @@ static struct facts facts_of_caller(void)
     }};
 }
 
-static const char *chosen(const char *format)
+// A copy, to be freed: the format, or if there is none the one that is set.
+static char *chosen(const char *format)
 {
-    return format == NULL || *format == '\0' ? openmp_affinity_format()
-                                             : format;
+    char *copy;
+
+    if (format != NULL && *format != '\0') {
+        return copy_text(format, strlen(format));
+    }
+    await_settings();
+    front_lock(&settings_mutex);
+    copy = copy_text(settings.format, strlen(settings.format));
+    front_unlock(&settings_mutex);
+    return copy;
 }
 
 static size_t copy_out(char *to, size_t room, const char *from)
@@ -321,23 +347,34 @@ static size_t copy_out(char *to, size_t room, const char *from)
 void omp_set_affinity_format(const char *format);
 void omp_set_affinity_format(const char *format)
 {
+    char *before;
+    char *after = copy_text(format, strlen(format));
+
     await_settings();
-    copy_out(settings.format, sizeof settings.format, format);
+    front_lock(&settings_mutex);
+    before = settings.format;
+    settings.format = after;
+    front_unlock(&settings_mutex);
+    front_free(before);
 }
 
 size_t omp_get_affinity_format(char *buffer, size_t size);
 size_t omp_get_affinity_format(char *buffer, size_t size)
 {
-    return copy_out(buffer, size, openmp_affinity_format());
+    char *own = chosen(NULL);
+    const size_t length = copy_out(buffer, size, own);
+
+    front_free(own);
+    return length;
 }
 
 void omp_display_affinity(const char *format)
 {
-    char own[FORMAT_MAX];
+    char *own = chosen(format);
     const struct facts facts = facts_of_caller();
 
-    copy_out(own, sizeof own, chosen(format));
     FRONT_2(show_line, own, &facts);
+    front_free(own);
 }
 
 static long write_line(struct text *text, const char *format,
@@ -350,62 +387,58 @@ static long write_line(struct text *text, const char *format,
 size_t omp_capture_affinity(char *buffer, size_t size, const char *format);
 size_t omp_capture_affinity(char *buffer, size_t size, const char *format)
 {
-    char own[FORMAT_MAX];
-    char line[LINE_MAX_BYTES];
-    struct text text = {line, sizeof line, 0};
+    char *own = chosen(format);
+    struct text text = {buffer, size, 0};
     const struct facts facts = facts_of_caller();
 
-    copy_out(own, sizeof own, chosen(format));
     FRONT_3(write_line, &text, own, &facts);
-    copy_out(buffer, size, line);
+    front_free(own);
     return text.length;
 }
 
 // ---- as Fortran has them: texts have a length, and blanks at their end
 
-static void take_text(char *to, const char *from, size_t length)
+static char *take_text(const char *from, size_t length)
 {
     while (length > 0 && from[length - 1] == ' ') {
         length--;
     }
-    length = length < FORMAT_MAX - 1 ? length : FORMAT_MAX - 1;
-    memcpy(to, from, length);
-    to[length] = '\0';
+    return copy_text(from, length);
 }
 
-static int give_text(char *to, size_t room, const char *from, size_t length)
+static int give_text(char *to, size_t room, char *from)
 {
+    const size_t length = strlen(from);
     const size_t n = length < room ? length : room;
 
     memcpy(to, from, n);
     memset(to + n, ' ', room - n);
+    front_free(from);
     return (int)length;
 }
 
 void omp_set_affinity_format_(const char *format, size_t length);
 void omp_set_affinity_format_(const char *format, size_t length)
 {
-    char own[FORMAT_MAX];
+    char *own = take_text(format, length);
 
-    take_text(own, format, length);
     omp_set_affinity_format(own);
+    front_free(own);
 }
 
 int omp_get_affinity_format_(char *buffer, size_t room);
 int omp_get_affinity_format_(char *buffer, size_t room)
 {
-    const char *format = openmp_affinity_format();
-
-    return give_text(buffer, room, format, strlen(format));
+    return give_text(buffer, room, chosen(NULL));
 }
 
 void omp_display_affinity_(const char *format, size_t length);
 void omp_display_affinity_(const char *format, size_t length)
 {
-    char own[FORMAT_MAX];
+    char *own = take_text(format, length);
 
-    take_text(own, format, length);
     omp_display_affinity(own);
+    front_free(own);
 }
 
 int omp_capture_affinity_(char *buffer, const char *format, size_t room,
@@ -413,12 +446,14 @@ int omp_capture_affinity_(char *buffer, const char *format, size_t room,
 int omp_capture_affinity_(char *buffer, const char *format, size_t room,
                           size_t length)
 {
-    char own[FORMAT_MAX];
-    char line[LINE_MAX_BYTES];
-    size_t all;
+    char *own = take_text(format, length);
+    const size_t all = omp_capture_affinity(NULL, 0, own);
+    char *line = front_allocate(all + 1);
 
-    take_text(own, format, length);
-    all = omp_capture_affinity(line, sizeof line, own);
-    give_text(buffer, room, line, strlen(line));
-    return (int)all;
+    if (line == NULL) {
+        front_fatal("no memory for a text of %zu bytes", all);
+    }
+    omp_capture_affinity(line, all + 1, own);
+    front_free(own);
+    return give_text(buffer, room, line);
 }

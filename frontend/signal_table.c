@@ -55,6 +55,8 @@ static struct {
     struct known *threads;
     size_t n_threads;
     size_t room;
+    pthread_t *ended; // by slot: the last that has
+    size_t ended_room;
     struct pending pending[PENDING];
     unsigned n_pending;
     int overruns[TIMERS]; // of the latest signal of each timer
@@ -221,6 +223,37 @@ static struct known *add_thread(pthread_t thread)
     }
     table.threads[table.n_threads] = (struct known){.thread = thread};
     return &table.threads[table.n_threads++];
+}
+
+// A thread's number is a slot, in its low half, which later ones have again with a higher number.
+static size_t slot_of(pthread_t thread)
+{
+    return (uint32_t)thread;
+}
+
+static int has_ended(pthread_t thread)
+{
+    return slot_of(thread) < table.ended_room &&
+           table.ended[slot_of(thread)] >= thread;
+}
+
+static void note_end(pthread_t thread)
+{
+    const size_t slot = slot_of(thread);
+
+    if (slot >= table.ended_room) {
+        const size_t room = 2 * slot + 16;
+        pthread_t *more = realloc(table.ended, room * sizeof *more);
+
+        if (more == NULL) {
+            return;
+        }
+        memset(more + table.ended_room, 0,
+               (room - table.ended_room) * sizeof *more);
+        table.ended = more;
+        table.ended_room = room;
+    }
+    table.ended[slot] = thread;
 }
 
 // Unless all are known, who blocks nothing is as those that are not known.
@@ -519,10 +552,12 @@ long signal_list(void *call)
 
 static long send_signal(struct signal_call *call)
 {
-    int error;
+    int error = 0;
 
     settle();
-    error = add_pending(call->number, call->target, &call->info);
+    if (call->target == 0 || !has_ended(call->target)) {
+        error = add_pending(call->number, call->target, &call->info);
+    }
     take_own(call);
     if (error != 0) {
         errno = error;
@@ -646,6 +681,9 @@ static long forget(struct signal_call *call)
     thread = find_thread(call->self);
     if (thread != NULL) {
         forget_thread(thread);
+    }
+    if (!call->is_deputy) {
+        note_end(call->self);
     }
     return 0;
 }

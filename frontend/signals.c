@@ -9,7 +9,8 @@
 // does not block the signal: that is what pthread_self() says there. So handlers may do what
 // threads may.
 //
-// A thread that sleeps looks for signals as one in pause() does, if there are handlers.
+// A thread that sleeps looks for signals as one in pause() does, if there are handlers. One that
+// waits for a semaphore is told when a handler without SA_RESTART has been run in its name.
 //
 // Signals of errors (SIGSEGV, SIGABRT and so on) come to who has made the error, on the node where
 // the action was set; those that are sent are as others.
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "on_root.h"
+#include "runtime/unchanged.h"
 
 typedef void handler_fn(int number);
 typedef void info_handler_fn(int number, siginfo_t *info, void *context);
@@ -74,17 +76,31 @@ void front_run_handlers(struct signal_call *call, uint64_t blocked)
     }
 }
 
+static long interrupt(pthread_t thread)
+{
+    return teamster_interrupt(thread);
+}
+
+static void serve_one(const struct delivery *delivery)
+{
+    struct front_thread *thread = front_thread();
+
+    thread->acts_for = delivery->thread;
+    run_handler(delivery);
+    thread->acts_for = 0;
+    if ((delivery->action.sa_flags & SA_RESTART) == 0) {
+        FRONT_1(interrupt, delivery->thread);
+    }
+}
+
 static void *serve(void *nothing)
 {
     struct signal_call call = front_signal_call();
-    struct front_thread *thread = front_thread();
 
     call.is_deputy = 1;
     front_at_root(signal_forget, &call); // signals are not for this thread
     while (front_at_root(signal_serve, &call) != 0) {
-        thread->acts_for = call.delivery.thread;
-        run_handler(&call.delivery);
-        thread->acts_for = 0;
+        serve_one(&call.delivery);
     }
     return nothing;
 }
@@ -164,8 +180,14 @@ int tmf_sigignore(int number)
 int tmf_siginterrupt(int number, int flag) __attribute__((weak));
 int tmf_siginterrupt(int number, int flag)
 {
-    (void)flag; // no call is interrupted
-    return signal_is_programs(number) ? 0 : (errno = EINVAL, -1);
+    struct sigaction action;
+
+    if (tmf_sigaction(number, NULL, &action) != 0) {
+        return -1;
+    }
+    action.sa_flags =
+        flag ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    return tmf_sigaction(number, &action, NULL);
 }
 
 // ---- sending

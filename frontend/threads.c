@@ -54,6 +54,9 @@ static void end_own_things(void)
 {
     front_locals_end();
     front_keys_end();
+    if (front_robust_orphan != NULL) {
+        front_robust_orphan();
+    }
     if (front_signals_end != NULL) {
         front_signals_end();
     }
@@ -105,7 +108,7 @@ static _Noreturn void end_calling_thread(void *result)
 
 // Attributes of no size have the system's; set to that, they would be others.
 // @return 0: none is named
-static size_t stack_size_of(const pthread_attr_t *attr)
+size_t front_named_stack(const pthread_attr_t *attr)
 {
     pthread_attr_t set;
     size_t size = 0;
@@ -118,6 +121,14 @@ static size_t stack_size_of(const pthread_attr_t *attr)
                    memcmp(&set, attr, sizeof set) == 0
                ? size
                : 0;
+}
+
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+    const size_t named = front_named_stack(attr);
+
+    return named == 0 && front_default_stack != NULL ? front_default_stack()
+                                                     : named;
 }
 
 static int is_detached(const pthread_attr_t *attr)
@@ -161,16 +172,23 @@ int tmf_pthread_create(pthread_t *number, const pthread_attr_t *attr,
                        void *(*start)(void *), void *argument)
 {
     struct beginning *beginning = front_allocate(sizeof *beginning);
+    int detached;
     int error;
 
     if (beginning == NULL) {
         return EAGAIN;
     }
+    if (attr == NULL && front_default_attr != NULL) {
+        attr = front_default_attr();
+    }
+    detached = is_detached(attr);
     *beginning =
         (struct beginning){start, argument, stack_size_of(attr), mask_of(attr)};
-    error = (int)FRONT_3(create_thread, beginning, is_detached(attr), number);
+    error = (int)FRONT_3(create_thread, beginning, detached, number);
     if (error != 0) {
         front_free(beginning);
+    } else if (detached && front_join_detach != NULL) {
+        front_join_detach(*number);
     }
     return error;
 }
@@ -214,8 +232,8 @@ int tmf_pthread_detach(pthread_t number)
 {
     const int error = (int)FRONT_1(detach_thread, number);
 
-    if (error == 0 && front_join_forget != NULL) {
-        front_join_forget(number);
+    if (error == 0 && front_join_detach != NULL) {
+        front_join_detach(number);
     }
     return error;
 }

@@ -77,6 +77,14 @@ static long wake_all(pthread_cond_t *cond)
     return front_error(tm_cond_broadcast((tm_cond *)cond));
 }
 
+// It is locked again, whatever the wait has come to.
+static int has_waited(pthread_mutex_t *mutex, int error)
+{
+    const int locked = front_has_locked(mutex, 0);
+
+    return locked != 0 ? locked : error;
+}
+
 FRONT(pthread_cond_init)
 int tmf_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 {
@@ -100,7 +108,10 @@ int tmf_pthread_cond_destroy(pthread_cond_t *cond)
 FRONT(pthread_cond_wait)
 int tmf_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    return (int)FRONT_2(wait_cond, cond, mutex);
+    const int error = front_will_unlock(mutex);
+
+    return error != 0 ? error
+                      : has_waited(mutex, (int)FRONT_2(wait_cond, cond, mutex));
 }
 
 FRONT(pthread_cond_clockwait)
@@ -108,10 +119,14 @@ int tmf_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
                                clockid_t clock, const struct timespec *deadline)
 {
     struct timespec until;
+    int error = front_deadline(clock, deadline, &until);
 
-    return front_deadline(clock, deadline, &until) != 0
-               ? EINVAL
-               : (int)FRONT_3(wait_cond_until, cond, mutex, &until);
+    if (error == 0) {
+        error = front_will_unlock(mutex);
+    }
+    return error != 0 ? error
+                      : has_waited(mutex, (int)FRONT_3(wait_cond_until, cond,
+                                                       mutex, &until));
 }
 
 FRONT(pthread_cond_timedwait)
@@ -240,14 +255,26 @@ static int set_error(int error)
     return -1;
 }
 
+static int is_past(const struct timespec *time)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec > time->tv_sec ||
+           (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
+}
+
 static long begin_sem(sem_t *sem, unsigned value)
 {
     return front_error(tm_sem_init((tm_sem *)sem, value));
 }
 
+// A handler has been run in the caller's name meanwhile: signals.c.
 static long wait_sem(sem_t *sem)
 {
-    return front_error(tm_sem_wait((tm_sem *)sem));
+    const tm_status status = teamster_sem_wait((tm_sem *)sem, NULL);
+
+    return status == TM_ETIMEDOUT ? EINTR : front_error(status);
 }
 
 static long try_sem(sem_t *sem)
@@ -260,8 +287,10 @@ static long try_sem(sem_t *sem)
 static long wait_sem_until(sem_t *sem, const struct timespec *deadline)
 {
     const struct timespec until = *deadline;
+    const tm_status status = teamster_sem_wait((tm_sem *)sem, &until);
 
-    return front_error(tm_sem_timedwait((tm_sem *)sem, &until));
+    return status == TM_ETIMEDOUT && !is_past(&until) ? EINTR
+                                                      : front_error(status);
 }
 
 static long post_sem(sem_t *sem)

@@ -22,6 +22,7 @@ struct waiter {
     uint64_t
         until_ns; ///< of sync: when to give up, by the port's clock; 0: never
     int is_over;  ///< of sync: that time has come, and it wants its mutex
+    int may_interrupt; ///< of sync: sync_interrupt() ends the wait
     tm_status status;
     uint64_t result;
     uint64_t result2;

@@ -354,6 +354,7 @@ static void open_machines(struct node *node)
     engine_add_globals(node->engine, count_flag_pages(node));
     must(ult_open(&node->ult, &config), "threads");
     if (node->unchanged != NULL) {
+        sync_let_anyone_unlock(node->sync);
         ult_follow_switches(node->ult, node->unchanged->leave,
                             node->unchanged->arrive);
     }

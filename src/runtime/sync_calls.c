@@ -192,6 +192,28 @@ tm_status teamster_sem_value(tm_sem *sem, unsigned *value)
     return status;
 }
 
+tm_status teamster_sem_wait(tm_sem *sem, const struct timespec *deadline)
+{
+    uint64_t until_ns = 0;
+
+    if (deadline != NULL && read_deadline(deadline, &until_ns) != TM_OK) {
+        return TM_EINVAL;
+    }
+    BEGIN_CALL("teamster_sem_wait");
+    wait.waiter.until_ns = until_ns;
+    wait.waiter.may_interrupt = 1;
+    sync_sem_wait(sync, key_of(node, sem), 0, &wait.waiter);
+    return leave_call(node, &wait);
+}
+
+tm_status teamster_interrupt(tm_thread thread)
+{
+    BEGIN_CALL("teamster_interrupt");
+    sync_interrupt(sync, thread);
+    node_leave(node);
+    return TM_OK;
+}
+
 // Those of which sync/ has a function: it is called, and its answer waited for.
 #define SYNC_CALL(name, parameters, call)                                      \
     tm_status name parameters                                                  \

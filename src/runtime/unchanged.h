@@ -66,4 +66,22 @@ TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
  * linked with an executable stack. Context: any thread. */
 TM_API int teamster_memory_protection(void);
 
+/**
+ * tm_sem_wait(), or with a deadline tm_sem_timedwait(), which teamster_interrupt() ends.
+ *
+ * @param deadline  NULL: none
+ * @return as these; TM_ETIMEDOUT before the deadline: it was interrupted
+ *
+ * Context: an application thread; blocks.
+ */
+TM_API tm_status teamster_sem_wait(tm_sem *sem,
+                                   const struct timespec *deadline);
+
+/**
+ * If a thread is in teamster_sem_wait(), on whatever node, that returns.
+ *
+ * @return TM_OK. Context: an application thread; does not block.
+ */
+TM_API tm_status teamster_interrupt(tm_thread thread);
+
 #endif

@@ -268,6 +268,20 @@ void calls_poll(struct sync *sync, uint64_t now_ns)
     }
 }
 
+void calls_interrupt(struct sync *sync, uint64_t thread)
+{
+    for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {
+        struct call *call = call_at(&sync->calls, i);
+
+        if (call->state == CALL_SENT && call->thread == thread &&
+            call->caller != NULL && call->caller->may_interrupt) {
+            sync->n_timed += call->until_ns == 0; // I3
+            call->until_ns = 1;
+            time_goes_on(sync, call->until_ns);
+        }
+    }
+}
+
 void calls_turn(struct sync *sync)
 {
     for (uint32_t i = 0; i < sync->calls.n_chunks * CALLS_PER_CHUNK; i++) {

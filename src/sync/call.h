@@ -100,6 +100,9 @@ struct call *call_find(struct sync *sync, uint64_t token);
 /** The call is over: frees it, then wakes its caller. */
 void call_end(struct call *call, tm_status status, uint64_t result);
 
+/** The time of a thread's call that may be interrupted is over. */
+void calls_interrupt(struct sync *sync, uint64_t thread);
+
 /** Calls whose time is over are cancelled at the object's manager, which answers. */
 void calls_poll(struct sync *sync, uint64_t now_ns);
 

@@ -58,6 +58,11 @@
 // A thread that holds a mutex ought not to move (sync_thread_holds()); if it
 // has, its unlock is carried to the token (unlock_away), as is every unlock by
 // a thread that holds nothing, so that the message can name the holder.
+//
+// Where anyone may unlock (sync_let_anyone_unlock()) a mutex of the usual kind is not its
+// holder's: the unlock of another thread counts, one of a mutex that nobody holds does nothing,
+// and who locks it twice waits for another's unlock. Such an unlock is a release of its own
+// before it is carried away, since the writes of that thread go along with no token.
 #include <stdio.h>
 
 #include "sync/lock_priv.h"
@@ -292,6 +297,23 @@ static void token_may_leave(struct waiter *release)
         fail_trying(lock);
     }
     lock_ask_anew(lock);
+}
+
+/* Is it one that others than its holder unlock? As far as is known here: true where the
+ * token is. */
+static bool is_open(const struct lock *lock)
+{
+    return lock->sync->anyone_unlocks && lock->type == TM_MUTEX_NORMAL;
+}
+
+static bool holds(const struct lock *lock, uint64_t thread)
+{
+    return lock->is_held && lock->holder == thread;
+}
+
+static bool may_unlock(const struct lock *lock, uint64_t thread)
+{
+    return holds(lock, thread) || (lock->is_held && is_open(lock));
 }
 
 static void give_back(struct lock *lock, uint64_t place)
@@ -600,7 +622,7 @@ static void unlock_away(const struct lock *lock, struct waiter *waiter)
     call->message.u.unlock_away.thread = waiter->thread;
     call->message.u.unlock_away.node = sync->port->self;
     call->message.u.unlock_away.place = waiter->place;
-    call_send(call, 0);
+    call_send(call, sync->anyone_unlocks);
 }
 
 /* Where to look for the token from here; self: here or nowhere. Who has given it back, or
@@ -649,11 +671,12 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
 
         on.u.unlock_away.is_missed =
             !is_manager(sync, key) && to == manager_of(sync, key);
+        order_relays(sync, key, to);
         send_to(sync, to, &on);
     } else {
-        if (lock->is_held && lock->holder == thread) {
+        if (may_unlock(lock, thread)) {
             give_back(lock, message->u.unlock_away.place);
-        } else {
+        } else if (!is_open(lock)) {
             if (lock->type == TM_MUTEX_NORMAL) {
                 report_wrong_unlock(lock, thread, message->u.unlock_away.place);
             }
@@ -670,7 +693,7 @@ tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread)
 {
     const struct lock *lock = table_find(&sync->locks, key);
 
-    if (lock == NULL || !lock->is_held || lock->holder != thread) {
+    if (lock == NULL || !holds(lock, thread)) {
         return TM_EPERM;
     }
     return lock->depth > 0 ? TM_EINVAL : TM_OK;
@@ -679,7 +702,11 @@ tm_status lock_may_wait(const struct sync *sync, uint64_t key, uint64_t thread)
 void lock_give_back(struct sync *sync, uint64_t key,
                     const struct waiter *waiter)
 {
-    give_back(lock_of(sync, key), waiter->place);
+    struct lock *lock = lock_of(sync, key);
+
+    if (holds(lock, waiter->thread)) { // another may have unlocked it since
+        give_back(lock, waiter->place);
+    }
 }
 
 void sync_lock(struct sync *sync, uint64_t key, int only_try,
@@ -687,7 +714,7 @@ void sync_lock(struct sync *sync, uint64_t key, int only_try,
 {
     struct lock *lock = lock_of(sync, key);
 
-    if (lock->is_held && lock->holder == waiter->thread) {
+    if (holds(lock, waiter->thread) && !is_open(lock)) {
         lock_again(lock, only_try, waiter);
     } else if (only_try || is_over(sync, waiter)) {
         lock_or_fail(lock, waiter);
@@ -708,7 +735,7 @@ void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
 {
     struct lock *lock = lock_of(sync, key);
 
-    if (lock->is_held && lock->holder == waiter->thread) {
+    if (may_unlock(lock, waiter->thread)) {
         give_back(lock, waiter->place);
         waiter_wake(waiter, TM_OK, 0);
     } else {
@@ -721,7 +748,7 @@ tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
 {
     struct lock *lock = table_find(&sync->locks, key);
 
-    if (lock == NULL || !lock->is_held || lock->holder != thread) {
+    if (lock == NULL || !holds(lock, thread)) {
         return TM_EPERM;
     }
     if (lock->depth > 0) {
@@ -729,6 +756,11 @@ tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
     }
     lock->type = (uint8_t)type;
     return TM_OK;
+}
+
+void sync_let_anyone_unlock(struct sync *sync)
+{
+    sync->anyone_unlocks = true;
 }
 
 void sync_keep_locks(struct sync *sync, size_t n)
@@ -745,7 +777,7 @@ bool lock_is_held_by(const struct sync *sync, uint64_t key, uint64_t thread)
 {
     const struct lock *lock = table_find(&sync->locks, key);
 
-    return lock != NULL && lock->is_held && lock->holder == thread;
+    return lock != NULL && holds(lock, thread);
 }
 
 bool lock_holds_any(const struct sync *sync, uint64_t thread)
@@ -753,7 +785,7 @@ bool lock_holds_any(const struct sync *sync, uint64_t thread)
     const struct lock *lock;
 
     for (size_t at = 0; (lock = table_next(&sync->locks, &at)) != NULL;) {
-        if (lock->is_held && lock->holder == thread) {
+        if (holds(lock, thread)) {
             return true;
         }
     }
@@ -774,7 +806,11 @@ enum wait_line lock_wait_line(const struct sync *sync, uint32_t place,
         return LINE_NEXT_PLACE;
     }
     waiter = queue_at(&lock->waiters, position);
-    if (waiter != NULL && lock->is_held) {
+    if (waiter != NULL && holds(lock, waiter->thread)) {
+        snprintf(text, size,
+                 "thread %llu waits for mutex 0x%llx, which it holds itself",
+                 (number)waiter->thread, (number)lock->key);
+    } else if (waiter != NULL && lock->is_held) {
         snprintf(text, size,
                  "thread %llu waits for mutex 0x%llx held by thread %llu",
                  (number)waiter->thread, (number)lock->key,

@@ -46,6 +46,25 @@ tm_status sync_receive_cancel(struct sync *sync, node_id from,
     return TM_OK; // its answer may have gone out before this came
 }
 
+void sync_interrupt(struct sync *sync, uint64_t thread)
+{
+    const struct roster *roster = &sync->port->roster;
+    struct message message = {.type = MESSAGE_thread_interrupt};
+
+    message.u.thread_interrupt.thread = thread;
+    for (unsigned i = 0; i < roster->n_live; i++) {
+        send_to(sync, roster->live[i], &message);
+    }
+}
+
+tm_status sync_receive_interrupt(struct sync *sync, node_id from,
+                                 const struct message *message)
+{
+    (void)from;
+    calls_interrupt(sync, message->u.thread_interrupt.thread);
+    return TM_OK;
+}
+
 static const struct handler handlers[MESSAGES_END] = {
 #define HANDLER(message, receive, at_root)                                     \
     [MESSAGE_##message] = {receive, at_root},

@@ -179,6 +179,9 @@ void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);
  * all nodes. @return TM_OK, TM_EPERM (not held), TM_EBUSY (held more than once) */
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,
                              enum tm_mutex_type type);
+/** From now on mutexes of the usual kind are as the C library's: any thread unlocks one, also
+ * one that nobody holds, and its holder waits if it locks it again. The same on all nodes. */
+void sync_let_anyone_unlock(struct sync *sync);
 /** From how many records of mutexes on unused ones go; at first 32768. */
 void sync_keep_locks(struct sync *sync, size_t n);
 /** How many there are on this node. */
@@ -196,6 +199,9 @@ void sync_sem_init(struct sync *sync, uint64_t key, uint32_t value,
 /** Also woken with TM_ETIMEDOUT; with only_try TM_EBUSY instead of waiting. */
 void sync_sem_wait(struct sync *sync, uint64_t key, int only_try,
                    struct waiter *waiter);
+/** A thread that waits for a semaphore by a waiter that may be interrupted is woken with
+ * TM_ETIMEDOUT, wherever it is. The caller need not know whether it waits. */
+void sync_interrupt(struct sync *sync, uint64_t thread);
 /** Woken with its value in waiter->result; TM_EINVAL: it was never initialised. */
 void sync_sem_ask(struct sync *sync, uint64_t key, struct waiter *waiter);
 void sync_sem_post(struct sync *sync, uint64_t key, struct waiter *waiter);

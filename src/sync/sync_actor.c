@@ -70,6 +70,12 @@ tm_status do_unlock(struct actor *self, unsigned object)
     return actor_finish(self);
 }
 
+tm_status do_unlock_for_another(struct actor *self, unsigned object)
+{
+    self->world->holders[object] = self;
+    return do_unlock(self, object);
+}
+
 static tm_status wait_until(struct actor *self, unsigned cond, unsigned lock,
                             uint64_t until_ns)
 {
@@ -145,6 +151,25 @@ tm_status do_sem_trywait(struct actor *self, unsigned object)
 tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns)
 {
     return sem_wait_until(self, object, 0, sim_now_ns(self->world->sim) + ns);
+}
+
+tm_status do_sem_wait_or_interrupt(struct actor *self, unsigned object,
+                                   uint64_t ns)
+{
+    struct sync *sync = actor_begin(self);
+    tm_status status;
+
+    self->waiter.until_ns = ns == 0 ? 0 : sim_now_ns(self->world->sim) + ns;
+    self->waiter.may_interrupt = 1;
+    sync_sem_wait(sync, KEY(object), 0, &self->waiter);
+    status = actor_finish(self);
+    self->waiter.may_interrupt = 0;
+    return status;
+}
+
+void do_interrupt(struct actor *self, uint64_t thread)
+{
+    sync_interrupt(self->world->nodes[self->node].sync, thread);
 }
 
 tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value)

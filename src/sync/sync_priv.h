@@ -41,6 +41,7 @@ struct sync {
     size_t locks_kept;          ///< so many records may stay: lock.c
     size_t tidied;              ///< place in `locks` that is looked at next
     bool has_forgotten;         ///< who held a mutex last
+    bool anyone_unlocks;        ///< sync_let_anyone_unlock()
     struct pool request_pool;   ///< struct request
 
     struct barrier *watched; ///< those that sync_poll() has to look at
@@ -336,6 +337,7 @@ typedef tm_status receive_fn(struct sync *sync, node_id from,
     X(thread_target, threads_receive_target, false)                            \
     X(thread_at, thread_registry_receive_at, true)                             \
     X(thread_missed, thread_registry_receive_missed, true)                     \
+    X(thread_interrupt, sync_receive_interrupt, false)                         \
     X(lock_part, lock_receive_part, false)                                     \
     X(cond_part, cond_receive_part, false)                                     \
     X(sem_part, sem_receive_part, false)                                       \

@@ -32,7 +32,7 @@ enum {
     RARE = 4,  // condition variables that few signal, one of each lock
     AGAIN = 9, // a recursive mutex
     ROOM = 3,  // a semaphore: how many may be inside
-    PING = 10, // semaphores, from here on
+    PING = 10, // semaphores, or mutexes if anyone unlocks, from here on
     MEET = 5,  // a barrier
     BOOK = 6,  // a reader-writer lock
     FIRST_ONCE = 0,
@@ -299,12 +299,21 @@ static void post_to(struct actor *self, unsigned number)
 {
     do_write(self);
     program.ping[number] = self->must;
-    do_sem_post(self, PING + number);
+    if (self->world->config.anyone_unlocks) {
+        world_check(self->world,
+                    do_unlock_for_another(self, PING + number) == TM_OK);
+    } else {
+        do_sem_post(self, PING + number);
+    }
 }
 
 static void wait_as(struct actor *self, unsigned number)
 {
-    do_sem_wait(self, PING + number);
+    if (self->world->config.anyone_unlocks) {
+        world_check(self->world, do_lock(self, PING + number) == TM_OK);
+    } else {
+        do_sem_wait(self, PING + number);
+    }
     for (int i = 0; i < WORLD_NODES; i++) {
         if (self->must.of[i] < program.ping[number].of[i]) {
             self->must.of[i] = program.ping[number].of[i];
@@ -485,6 +494,9 @@ static void meet(struct actor *self, unsigned round)
         }
     }
     do_arrive(self, MEET, kind, TM_SUM, 0);
+    if (sync_thread_holds(world->nodes[self->node].sync, self->thread)) {
+        return; // until another unlocks it
+    }
     if (kind == ARRIVE_ITERATION && self->target >= 0) {
         do_move(self, (node_id)self->target);
     } else if (kind == ARRIVE_ITERATION && chance(self, 4) == 0) {
@@ -544,7 +556,11 @@ static void run_program(struct actor *self, uint64_t arg)
     do_barrier_init(self, MEET, program.n_threads);
     do_sem_init(self, ROOM, 2);
     for (unsigned i = 0; i < program.n_threads; i++) {
-        do_sem_init(self, PING + i, 0);
+        if (self->world->config.anyone_unlocks) {
+            do_lock(self, PING + i);
+        } else {
+            do_sem_init(self, PING + i, 0);
+        }
         do_write(self);
     }
     for (unsigned i = 0; i < program.n_threads; i++) {
@@ -575,6 +591,7 @@ static uint64_t run_seed(uint64_t seed)
         .max_threads = 64,
         .n_locks_kept = seed % 7 < 3 ? 1 + (unsigned)(seed % 7) : 0,
         .polls_when_idle = seed % 2 == 0,
+        .anyone_unlocks = seed % 5 < 2,
     };
     struct world *world = world_new(&config);
     uint64_t hash;

@@ -585,6 +585,9 @@ struct world *world_new(const struct world_config *config)
         if (config->n_locks_kept > 0) {
             sync_keep_locks(node->sync, config->n_locks_kept);
         }
+        if (config->anyone_unlocks) {
+            sync_let_anyone_unlock(node->sync);
+        }
         count_messages(node);
         sim_attach(world->sim, (node_id)i, receive, node);
     }

@@ -98,6 +98,7 @@ struct world_config {
     unsigned n_locks_kept; ///< sync_keep_locks(); 0: as many as usual
     bool has_data;         ///< bound to each lock, which nobody passes on
     bool changes_managers; ///< now and then, as when nodes come or go
+    bool anyone_unlocks;   ///< sync_let_anyone_unlock()
 };
 
 struct world {
@@ -149,6 +150,8 @@ tm_status do_timedlock(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_set_type(struct actor *self, unsigned object,
                       enum tm_mutex_type type);
 tm_status do_unlock(struct actor *self, unsigned object);
+/** The same of a mutex that another may have locked. */
+tm_status do_unlock_for_another(struct actor *self, unsigned object);
 tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock);
 tm_status do_cond_timedwait(struct actor *self, unsigned cond, unsigned lock,
                             uint64_t ns);
@@ -156,6 +159,10 @@ tm_status do_cond_signal(struct actor *self, unsigned cond, int all);
 tm_status do_sem_init(struct actor *self, unsigned object, uint32_t value);
 tm_status do_sem_wait(struct actor *self, unsigned object);
 tm_status do_sem_trywait(struct actor *self, unsigned object);
+/** It may be interrupted: then TM_ETIMEDOUT. @param ns  0: as long as it takes */
+tm_status do_sem_wait_or_interrupt(struct actor *self, unsigned object,
+                                   uint64_t ns);
+void do_interrupt(struct actor *self, uint64_t thread);
 tm_status do_sem_timedwait(struct actor *self, unsigned object, uint64_t ns);
 tm_status do_sem_ask(struct actor *self, unsigned object, uint64_t *value);
 tm_status do_sem_post(struct actor *self, unsigned object);

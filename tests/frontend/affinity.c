@@ -53,6 +53,26 @@ static void show_threads(void)
     }
 }
 
+// They have no greatest length.
+static void show_long(void)
+{
+    static char format[3000];
+    static char line[6000];
+    size_t length;
+
+    memset(format, 'x', sizeof format - 1);
+    memcpy(format + 2990, "%0.2000n.", 9);
+    length = omp_capture_affinity(line, sizeof line, format);
+    printf("long %zu %zu %s\n", length, strlen(line), line + 4980);
+    omp_set_affinity_format(format);
+    length = omp_get_affinity_format(line, sizeof line);
+    printf("set %zu %d\n", length, strcmp(line, format));
+    length = omp_capture_affinity(line, sizeof line, NULL);
+    printf("long %zu %zu %s\n", length, strlen(line), line + 4980);
+    length = omp_capture_affinity(line, 4000, NULL);
+    printf("cut %zu %zu\n", length, strlen(line));
+}
+
 // What differs from run to run.
 static void show_numbers(void)
 {
@@ -72,5 +92,6 @@ int main(void)
     show_formats();
     show_threads();
     show_numbers();
+    show_long();
     return 0;
 }

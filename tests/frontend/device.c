@@ -137,6 +137,24 @@ static void run_memory(void)
     omp_target_free(other, 0);
 }
 
+// What names no allocator has the one that is set, or stays with its own.
+static void move_by_default(void)
+{
+    char *text = omp_alloc(40, omp_null_allocator);
+
+    strcpy(text, "a text");
+    text = omp_realloc(text, 8000, omp_null_allocator, omp_null_allocator);
+    printf("moved %s", text);
+    text = omp_realloc(text, 7, omp_large_cap_mem_alloc, omp_null_allocator);
+    printf(", %s", text);
+    text = omp_realloc(text, 0, omp_null_allocator, omp_null_allocator);
+    printf(", %d", text == NULL);
+    text = omp_realloc(NULL, 12, omp_null_allocator, omp_null_allocator);
+    strcpy(text, "another");
+    printf(", %s\n", text);
+    omp_free(text, omp_null_allocator);
+}
+
 static void tell_final(void)
 {
     int final[3] = {0};
@@ -158,6 +176,7 @@ int main(void)
     run_targets();
     run_leagues();
     run_memory();
+    move_by_default();
     tell_final();
 #pragma omp error at(execution) severity(warning) message("is only told")
     return 0;

@@ -368,6 +368,32 @@ static void begin_with_mask(void)
     pthread_attr_destroy(&attr);
 }
 
+static void *block_and_end(void *nothing)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    return nothing;
+}
+
+// What is sent to a thread that has ended is gone, also where it would be queued.
+static void send_to_ended(void)
+{
+    pthread_t thread;
+    int n = 0;
+
+    pthread_create(&thread, NULL, block_and_end, NULL);
+    for (int tries = 0; n < 3000 && tries < 400; tries++) {
+        while (n < 3000 && pthread_kill(thread, SIGRTMIN) == 0) {
+            n++;
+        }
+        usleep(10000); // it has yet to end
+    }
+    printf("sent to one that has ended: %d\n", n);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     struct sigaction action;
@@ -387,5 +413,6 @@ int main(void)
     send_errors();
     end_sleep();
     begin_with_mask();
+    send_to_ended();
     return 3;
 }

@@ -392,6 +392,28 @@ class Tests:
         if done.returncode != 70 or "pthread_exit() in a signal handler" not in done.stderr:
             raise Failure(f"pthread_exit() in a handler: {done.returncode}, {done.stderr!r}")
 
+    def driver_ends_by_signals(self):
+        """It takes the compiler along, and leaves nothing behind."""
+        slow = self.write("slow", "#!/bin/sh\n[ \"$1\" = --version ] && exec gcc --version\n"
+                          "touch begun; exec sleep 1000\n")
+        os.chmod(slow, 0o755)
+        self.write("ended.c", "int main(void) { return 0; }\n")
+        folder = self.path("temporary")
+        os.makedirs(folder)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with subprocess.Popen([self.teamster, "cc", "ended.c"], cwd=self.folder,
+                                  env={**os.environ, "TMPDIR": folder, "TEAMSTER_CC": slow}) as cc:
+                until = time.monotonic() + RUN_S
+                while not os.path.exists(self.path("begun")) and time.monotonic() < until:
+                    time.sleep(0.01)
+                if not os.listdir(folder):
+                    raise Failure("cc makes no folder where TMPDIR says")
+                cc.send_signal(number)
+                if cc.wait(RUN_S) != -number or os.listdir(folder):
+                    raise Failure(f"{number!r}: cc ends with {cc.returncode}, and leaves "
+                                  f"{os.listdir(folder)}")
+            os.unlink(self.path("begun"))
+
     # ---- names and words that only look as if they could not be had
 
     def driver_accepts(self):
@@ -550,6 +572,7 @@ class Tests:
         self.driver_compiles()
         self.driver_refuses()
         self.driver_refuses_ends_in_handlers()
+        self.driver_ends_by_signals()
         self.driver_accepts()
         self.driver_links_archives()
         self.driver_refuses_when_called()
