@@ -41,6 +41,7 @@ WAYS = [[], ["-n", "1"], ["-n", "2"], ["-n", "3"], ["-n", "4"],
         ["-n", "3", "--memory=2M"],
         ["-n", "2", "-w", "3"],
         ["-n", "3", "-w", "1", "--shuffle=7", "--policy=none"]]
+SLEEPERS = ("interrupted", "timers")  # their time is spent asleep: fewer ways
 N_RANDOM = 10
 # Where a fault was seen: half of such runs showed it.
 MORE_WAYS = {"heap": [["-n", "3", "-w", "2", "--fault-source=mprotect"]] * 5}
@@ -140,7 +141,8 @@ class Tests:
     def program(self, name, *more):
         self.compile(name)
         os.environ.update(word.split("=", 1) for word in more if "=" in word)
-        self.run_ways(name, WAYS + MORE_WAYS.get(name, []),
+        ways = WAYS[::3] if name in SLEEPERS else WAYS
+        self.run_ways(name, ways + MORE_WAYS.get(name, []),
                       [word for word in more if "=" not in word])
 
     def run_ways(self, name, ways, more=()):
