@@ -54,15 +54,6 @@ struct share {
     void *block[N_BLOCKS];
 };
 
-/** What a thread knows of a loop whose chunks nobody waits for: openmp_chunks.c. */
-struct chunks {
-    struct share loop;  ///< as it began
-    unsigned long next; ///< steps that it has taken, up to `end`
-    unsigned long end;
-    unsigned long batch; ///< chunks that it takes at once
-    uint64_t taken_ns;   ///< when it did last; 0: not yet
-};
-
 /** The constructs that a team is in: openmp_loops.c. */
 enum { RING = 64 };
 struct ring {
@@ -169,7 +160,8 @@ struct member {
     long n_done;   ///< of them, those that all have left: before a barrier
     long n_chunks; ///< that it has taken of its share
     struct share *share;
-    struct chunks chunks;
+    struct share loop;     ///< as it began, if nobody waits for its chunks:
+                           ///< openmp_chunks.c
     long ticket;           ///< of its chunk of an ordered loop
     struct across *across; ///< of a loop whose iterations wait; or NULL
     struct front_locals_loan copied;

@@ -192,14 +192,14 @@ class Tests:
                 raise Failure(f"it showed{line}, the compiler's library {wanted}")
 
     def messages(self):
-        """Chunks that take little time cost next to no messages."""
+        """Chunks take no lock: their counter stays on a node for some of them."""
         self.compile("fine")
         with mock.patch.dict(os.environ, OMP_NUM_THREADS="6"):
             told = self.succeed(self.teamster, "run", "-n", "3", "--policy=none",
                                 "--report=report.json", self.path("unchanged"))
         with open(self.path("report.json"), encoding="utf-8") as file:
             n = sum(node["stats"]["messages_sent"] for node in json.load(file)["nodes"])
-        if n > int(told.split()[0]) / 8:
+        if n > int(told.split()[0]) / 2:
             raise Failure(f"{n} messages: {told}")
 
     def readme(self):
