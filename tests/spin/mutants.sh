@@ -23,6 +23,7 @@ for_ever='acceptance cycle'      # a fault that is never answered
 heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
 released='unreleased'            # what is released is not at the owner: M4
 home='dropped'                   # a writer has dropped what the owner has not: Z15
+kept='none_kept'                 # a diff is kept when the roster changes: Z17
 knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
@@ -141,6 +142,14 @@ MOVES_ON|homeless -DPAIR|$to_owner|an owner stays one once there have been copie
 ATOMIC_ON_WHAT_IS_OLD|homeless -DPAIR -DWRITES=1 -DATOMICS=1 -DFETCHES=1 -DTELLS=1|$knows|an atomic operation is performed on a page that lacks nothing
 SEND_PAGE_NOT_TWIN|homeless -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|a dirty owner sends its twin
 MOVES_UNRELEASED|homeless -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|dirty copies are diffed before nodes come or go
+WRITES_WHEN_STOPPED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|what comes to a node that has stopped is not written
+DIFFS_DO_NOT_GO_HOME|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$kept|all diffs go home before nodes come or go
+KEEPS_WHEN_STOPPED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$kept|and so do those that a node makes that has stopped
+COPIES_STAY_BEHIND_A_CHANGE|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|behind a change there are no copies
+CHANGES_TOO_EARLY|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$left|nothing is under way when the roster changes
+LEAVER_IS_ASKED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$left|nobody asks who has left
+DIRECTORY_UNTOLD|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$twice|a directory node that is new is told of owners
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
 NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
 WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
