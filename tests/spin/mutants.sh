@@ -39,6 +39,7 @@ stamped='twin'                   # what was written under a lock that has gone h
 had='had\['                       # a node lacks lines of what it is known to have had: B2
 bound='lock_of.*binding'         # who has a lock takes other bytes to be bound to it: B5, B6
 one_home='is_home'               # two pass a lock's bytes on, or nobody: B1
+in_use='is_here'                  # who uses a lock has its bytes no more: B1
 beside='writes\['                 # a writer is elsewhere, and these are taken to be the last: B1
 still='mapped'                   # a page is mapped without a lock: B4
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
@@ -192,6 +193,12 @@ LIST_STAYS|entry -DPAIR|$had|ranges that have changed go along with the lock
 OLD_RANGE_IS_IN_THE_WAY|entry -DPAIR|$had|a range that comes replaces what was known of locks that are elsewhere
 RANGES_STAY|entry -DFREED -DPAIR|$bound|what is bound in a block ends with it
 RANGES_OF_ANOTHER_BLOCK|entry -DFREED -DPAIR|$bound|ranges say which block they are of
+HOME_HAS_WHAT_IS_LENT|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$beside|a new home has not what is lent to write
+ENDS_WHAT_IS_LENT|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$in_use|a home that passes a lock on keeps what its own threads have borrowed
+TOKEN_STAYS|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$bound|who leaves gives its tokens away
+COMES_WITH_ITS_OLD_NUMBER|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$bound|nothing is known of who comes
+CHANGES_TOO_EARLY|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$one_home|nothing is under way when the roster changes
+GOES_ON_TOO_EARLY|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$one_home|nodes go on when new homes have what they pass on
 SAME_NUMBERS|going_back|$none_left|checkpoints of each beginning have numbers of their own
 NOT_REMOVED|going_back|$left_behind|what a beginning saved after it was left is removed before the next choice
 GOES_ON|going_back|$left_behind|a checkpoint begins with all nodes of a beginning
