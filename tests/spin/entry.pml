@@ -26,6 +26,8 @@
 //   entry     and these are as they were written last
 //
 // Sizes (-D): WRITES, GIVES (of the token), LENDS, BINDS, of all nodes together. PAIR: two nodes only.
+// MEMBERS: a node leaves, and comes again, with another number in the engine (section 5; members.pml). The reader-writer
+// lock's home is another one then, or may be; with GIVEN_UP, or nothing changes after all.
 // FREED: the block is freed, and the next one gets its pages (section 11; blocks.pml): bytes are bound anew.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
@@ -54,7 +56,11 @@
 #endif
 #define NOBODY 3
 #define ON_WAY 4 // the token
-#define HOME 0   // of the reader-writer lock
+#ifdef MEMBERS
+#define HOME directory // of the reader-writer lock
+#else
+#define HOME 0
+#endif
 #define QUEUE 6
 #define BYTES 3
 #define PAGES 2
@@ -70,10 +76,12 @@
 #define WITH_LIST 8
 #define IS_OF_NEXT 16 // the ranges are of the second block
 #define IS_EMPTY 32   // nothing has been written
+#define IS_LENT 64    // a thread elsewhere has the lock, and may write
 //   TOKEN          the mutex
 //   LENT, LENT_TO_WRITE the reader-writer lock, to read or to write
 //   BACK           from who has read or written
-mtype = { TOKEN, LENT, LENT_TO_WRITE, BACK, CLOSE, GONE, NEW, ANSWER };
+//   MOVED          the reader-writer lock, to its new home
+mtype = { TOKEN, LENT, LENT_TO_WRITE, BACK, MOVED, CLOSE, GONE, NEW, ANSWER };
 
 chan wire[9] = [QUEUE] of { mtype, byte, byte, byte, byte, short, int };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -105,6 +113,10 @@ bit is_written_to;  // one of these to write
 byte binding[BYTES];
 byte count[BYTES]; // of writes
 byte n_writes, n_gives, n_lends, n_binds;
+#ifdef MEMBERS
+bit moves_home; // the lock has another home though its own stays a node
+bit home_moves; // it is on its way
+#endif
 
 hidden mtype kind;
 hidden byte lock, inc, lst, flags;
@@ -135,6 +147,15 @@ hidden short packed;
 #define IS_KNOWN(x, serial) true
 #define SERIAL(x) 0
 #endif
+
+#define IS_WRITABLE(at) (mapped[at] && written[at])
+#define TOKENS_HAVE_BYTES
+#include "members.pml"
+
+#define QUIET                                                                  \
+    (len(wire[0]) + len(wire[1]) + len(wire[2]) + len(wire[3]) +               \
+         len(wire[4]) + len(wire[5]) + len(wire[6]) + len(wire[7]) +           \
+         len(wire[8]) == 0)
 
 // ---- mutants
 
@@ -238,7 +259,7 @@ inline step_so_far(event) { skip }
      stamp[OF(x, k)] > had[HAD(x, l, y)] ||                                \
      (lock_of[OF(y, k)] == l && stamp[OF(y, k)] >= stamp[OF(x, k)]))
 #define IS_KNOWN_OF(x, l, y)                                                   \
-    (x == y || nempty(WIRE(x, y)) || !IS_USED_NOW ||                           \
+    (x == y || nempty(WIRE(x, y)) || !IS_USED_NOW || !IS_LIVE(y) ||                           \
      (IS_LINE_KNOWN(x, l, y, 0) && IS_LINE_KNOWN(x, l, y, 1) &&                \
       IS_LINE_KNOWN(x, l, y, 2)))
 #define IS_STAMPED(x, k)                                                       \
@@ -281,9 +302,16 @@ inline check()
 #endif
     assert(is_home[AT(0, MUTEX)] + is_home[AT(1, MUTEX)] +
            is_home[AT(2, MUTEX)] + (token == ON_WAY) == 1); // B1
+#ifdef MEMBERS
+    assert(is_home[AT(0, RWLOCK)] + is_home[AT(1, RWLOCK)] +
+           is_home[AT(2, RWLOCK)] + home_moves == 1);
+    assert(is_home[AT(HOME, RWLOCK)] || home_moves || phase == CHANGING);
+#else
     assert(is_home[AT(HOME, RWLOCK)] && !is_home[AT(1, RWLOCK)] &&
            !is_home[AT(2, RWLOCK)]);
-    assert(!is_here[AT(HOME, RWLOCK)] || !(writes[1] || writes[2]))
+#endif
+    assert(!is_home[AT(HOME, RWLOCK)] || !is_here[AT(HOME, RWLOCK)] ||
+           writes[0] + writes[1] + writes[2] == writes[HOME])
 }
 
 // ---- pages of a lock that is here (bound_pages.c)
@@ -533,21 +561,27 @@ inline take_parcel(x, l, is_token)
         od
     :: else
     fi;
-    lock_begins_here(x, l);
+    if
+#ifdef M_HOME_HAS_WHAT_IS_LENT
+    :: true -> lock_begins_here(x, l);
+#else
+    :: was_here || !(flags & IS_LENT) -> lock_begins_here(x, l);
+    :: else
+#endif
+    fi
 }
 
 inline send_parcel(x, dst, type, l)
 {
+    assert(IS_LIVE(dst)); // gone
     WIRE(x, dst)!type, l, incarnation[AT(x, l)], list[AT(x, l)], flags, knows,
         lines;
 }
 
 // ---- the mutex
 
-inline give(x, dst)
+inline pass_token(x, dst)
 {
-    printf("%d: the mutex goes to %d\n", x, dst);
-    n_gives++;
     token = ON_WAY;
     lock_ends_here(x, MUTEX);
 #ifndef M_STAYS_HOME
@@ -556,6 +590,13 @@ inline give(x, dst)
     had[HAD(x, MUTEX, x)] = incarnation[AT(x, MUTEX)];
     write_parcel(x, dst, MUTEX);
     send_parcel(x, dst, TOKEN, MUTEX);
+}
+
+inline give(x, dst)
+{
+    printf("%d: the mutex goes to %d\n", x, dst);
+    n_gives++;
+    pass_token(x, dst);
     check();
 }
 
@@ -608,7 +649,9 @@ inline on_lent(x, to_write)
 {
     if
     :: n_lent[x] > 0 // nobody has written since the first time
-    :: else -> take_parcel(x, RWLOCK, 1);
+    :: else ->
+        assert(!is_here[AT(x, RWLOCK)]); // B1
+        take_parcel(x, RWLOCK, 1);
     fi;
     n_lent[x]++;
     readers[x] = readers[x] + !to_write;
@@ -647,8 +690,9 @@ inline give_back(x)
     check();
 }
 
-inline on_back(from)
+inline on_back(x, from)
 {
+    assert(is_home[AT(x, RWLOCK)]); // B1
     n_out--;
     if
     :: !(flags & IS_EMPTY) ->
@@ -760,6 +804,109 @@ inline end_bindings()
 }
 #endif
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define IS_AT_REST(x) true
+#define IS_FINISHED(x) true
+#ifndef M_TOKEN_STAYS
+#define PASSES_TOKEN(x) (phase == CHANGING && token == x && !IS_LIVE(x))
+#else
+#define PASSES_TOKEN(x) false
+#endif
+#define MOVES_HOME(x) (phase == CHANGING && is_home[AT(x, RWLOCK)] && HOME != x)
+#define HAS_UPDATES(x) (PASSES_TOKEN(x) || MOVES_HOME(x))
+// No thread is there, nor waits there for a lock.
+#define HAS_RELEASED_ALL(x)                                                    \
+    (readers[x] == 0 && !writes[x] && empty(WIRE(0, x)) &&                     \
+     empty(WIRE(1, x)) && empty(WIRE(2, x)))
+
+inline clean_pages(x) { skip }
+inline forget_copies(x) { skip }
+inline forget_records() { skip }
+inline forget_leaver(x, leaver) { skip }
+
+// Its own threads may have the lock still, and write.
+inline move_home(x, dst)
+{
+    printf("%d: the reader-writer lock's home is %d now\n", x, dst);
+    m = (!is_here[AT(x, RWLOCK)] || n_lent[x] > 0);
+    if
+#ifdef M_ENDS_WHAT_IS_LENT
+    :: is_here[AT(x, RWLOCK)] -> lock_ends_here(x, RWLOCK);
+#else
+    :: n_lent[x] > 0 -> stamp_lock(x, RWLOCK);
+    :: n_lent[x] == 0 && is_here[AT(x, RWLOCK)] -> lock_ends_here(x, RWLOCK);
+#endif
+    :: else
+    fi;
+    is_home[AT(x, RWLOCK)] = 0;
+    home_moves = 1;
+    had[HAD(x, RWLOCK, x)] = incarnation[AT(x, RWLOCK)];
+    write_parcel(x, dst, RWLOCK);
+    flags = flags + m * IS_LENT;
+    send_parcel(x, dst, MOVED, RWLOCK);
+    check();
+}
+
+inline on_moved(x)
+{
+    assert(!is_home[AT(x, RWLOCK)]); // B1
+    take_parcel(x, RWLOCK, 1);
+    is_home[AT(x, RWLOCK)] = 1;
+    home_moves = 0;
+}
+
+inline tell_new_directory(x) { skip }
+
+// With another roster the manager of a lock may be another node that stays.
+inline give_pages(x)
+{
+    if
+    :: moves_home && directory != x -> change_directory(3 - x - directory);
+    :: else
+    fi;
+    moves_home = 0
+}
+
+// Its number is a new one: so nobody knows anything of it.
+inline know_nothing_of_byte(x, k)
+{
+    lock_of[OF(x, k)] = NO_LOCK;
+    stamp[OF(x, k)] = 0;
+}
+
+inline know_nothing_of_lock(x, l)
+{
+    incarnation[AT(x, l)] = 0;
+    list[AT(x, l)] = 0;
+    had[HAD(x, l, 0)] = 0;
+    had[HAD(x, l, 1)] = 0;
+    had[HAD(x, l, 2)] = 0;
+#ifndef M_COMES_WITH_ITS_OLD_NUMBER
+    had[HAD(0, l, x)] = 0;
+    had[HAD(1, l, x)] = 0;
+    had[HAD(2, l, x)] = 0;
+#endif
+}
+
+inline know_nothing_of_pages(x)
+{
+    know_nothing_of_byte(x, 0);
+    know_nothing_of_byte(x, 1);
+    know_nothing_of_byte(x, 2);
+    know_nothing_of_lock(x, MUTEX);
+    know_nothing_of_lock(x, RWLOCK);
+    is_bound[ON(x, 0)] = 0;
+    is_bound[ON(x, 1)] = 0;
+    mem[x] = 0;
+    twin[x] = 0;
+    moves_home = 0;
+}
+
+#include "members.pml"
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -771,7 +918,10 @@ inline receive(x, from)
     :: kind == TOKEN -> on_token(x);
     :: kind == LENT -> on_lent(x, 0);
     :: kind == LENT_TO_WRITE -> on_lent(x, 1);
-    :: kind == BACK -> on_back(from);
+    :: kind == BACK -> on_back(x, from);
+#ifdef MEMBERS
+    :: kind == MOVED -> on_moved(x);
+#endif
 #ifdef FREED
     :: kind == CLOSE -> on_close(x);
     :: kind == GONE -> on_gone(x);
@@ -823,18 +973,22 @@ inline write_byte(x, k)
     (binding[k] != NO_LOCK && USES(x, binding[k]) && IS_OPEN(x))
 #define MAY_WRITE(x, k)                                                        \
     (binding[k] != NO_LOCK && HOLDS(x, binding[k]) && IS_OPEN(x) &&            \
-     n_writes < WRITES)
+     n_writes < WRITES && MAY_USE(ON(x, PAGE(k))))
 #define MAY_READ(x, p)                                                         \
-    (!mapped[ON(x, p)] &&                                                      \
+    (!mapped[ON(x, p)] && MAY_ASK(x) && IS_RUNNING(x) &&                                                      \
      (p == 0 -> IS_READ_HERE(x, 0) : IS_READ_HERE(x, 1) || IS_READ_HERE(x, 2)))
 #define MAY_RELIEVE(x) (written[ON(x, 0)] || written[ON(x, 1)])
-#define MAY_GIVE(x) (token == x && n_gives < GIVES)
-#define MAY_LEND_TO_READ ((!is_written_to || n_out == 0) && n_lends < LENDS)
-#define MAY_LEND_TO_WRITE (n_out == 0 && n_lends < LENDS)
-#define MAY_GIVE_BACK(x) (readers[x] > 0 || writes[x])
+#define MAY_GIVE(x, dst)                                                       \
+    (token == x && n_gives < GIVES && MAY_GO_ON(x) && MAY_ASK(dst))
+#define MAY_LEND(dst) (n_lends < LENDS && MAY_GO_ON(HOME) && MAY_ASK(dst))
+#define MAY_LEND_TO_READ(dst)                                                  \
+    ((!is_written_to || n_out == 0) && MAY_LEND(dst))
+#define MAY_LEND_TO_WRITE(dst) (n_out == 0 && MAY_LEND(dst))
+#define MAY_GIVE_BACK(x) ((readers[x] > 0 || writes[x]) && MAY_GO_ON(x))
 // Byte 1 to the other lock, which is held, too; any byte that is bound to none.
 #define MAY_BIND(x, k, l)                                                      \
     (binding[k] != l && HOLDS(x, l) && IS_OPEN(x) && n_binds < BINDS &&        \
+     MAY_ASK(x) && IS_RUNNING(x) &&                                            \
      (binding[k] == NO_LOCK || (k == 1 && HOLDS(x, binding[k]))))
 
 proctype node(byte me; byte next; byte last)
@@ -852,17 +1006,32 @@ end:
     :: d_step { MAY_RELIEVE(me) -> relieve(me) }
     :: d_step { MAY_BIND(me, 1, MUTEX) -> bind(me, 1, MUTEX) }
     :: d_step { MAY_BIND(me, 1, RWLOCK) -> bind(me, 1, RWLOCK) }
-    :: d_step { MAY_GIVE(me) -> give(me, next) }
-    :: d_step { me == HOME && MAY_LEND_TO_READ -> lend(me, 0) }
-    :: d_step { me == HOME && MAY_LEND_TO_WRITE -> lend(me, 1) }
-    :: d_step { me == HOME && MAY_LEND_TO_READ -> lend(next, 0) }
-    :: d_step { me == HOME && MAY_LEND_TO_WRITE -> lend(next, 1) }
+    :: d_step { MAY_GIVE(me, next) -> give(me, next) }
+    :: d_step { me == HOME && MAY_LEND_TO_READ(me) -> lend(me, 0) }
+    :: d_step { me == HOME && MAY_LEND_TO_WRITE(me) -> lend(me, 1) }
+    :: d_step { me == HOME && MAY_LEND_TO_READ(next) -> lend(next, 0) }
+    :: d_step { me == HOME && MAY_LEND_TO_WRITE(next) -> lend(next, 1) }
 #ifndef PAIR
-    :: d_step { MAY_GIVE(me) -> give(me, last) }
-    :: d_step { me == HOME && MAY_LEND_TO_READ -> lend(last, 0) }
-    :: d_step { me == HOME && MAY_LEND_TO_WRITE -> lend(last, 1) }
+    :: d_step { MAY_GIVE(me, last) -> give(me, last) }
+    :: d_step { me == HOME && MAY_LEND_TO_READ(last) -> lend(last, 0) }
+    :: d_step { me == HOME && MAY_LEND_TO_WRITE(last) -> lend(last, 1) }
 #endif
     :: d_step { MAY_GIVE_BACK(me) -> give_back(me) }
+#ifdef MEMBERS
+    :: d_step { MAY_CHANGE(me) -> begin_change(me) }
+    :: d_step {
+        MAY_CHANGE(me) && LAST == 2 && IS_LIVE(me) && me != HOME ->
+        moves_home = 1;
+        begin_change(me)
+       }
+    :: d_step { MAY_STOP(me) -> stop_node(me) }
+    :: d_step { changes == me && HAVE_STOPPED -> change_roster(me, next, last) }
+    :: d_step { MAY_GIVE_UP(me) -> moves_home = 0; give_up_change() }
+    :: d_step { MOVES_HOME(me) -> move_home(me, HOME) }
+    :: d_step { PASSES_TOKEN(me) -> pass_token(me, HOME); check() }
+    :: d_step { changes == me && MAY_END -> end_change(me) }
+    :: d_step { MAY_RESTART(me) -> restart_node(me) }
+#endif
 #ifdef FREED
     :: d_step { MAY_BIND(me, 0, MUTEX) -> bind(me, 0, MUTEX) }
     :: d_step { MAY_BIND(me, 0, RWLOCK) -> bind(me, 0, RWLOCK) }
@@ -885,6 +1054,14 @@ init {
                 lock_of[OF(n, 0)] = MUTEX;
                 lock_of[OF(n, 1)] = MUTEX;
                 lock_of[OF(n, 2)] = RWLOCK;
+#ifdef MEMBERS
+                incarnation[AT(n, MUTEX)] = 1; // all bound once
+                incarnation[AT(n, RWLOCK)] = 1;
+                list[AT(n, MUTEX)] = 1;
+                list[AT(n, RWLOCK)] = 1;
+                had[HAD(0, MUTEX, n)] = 1;
+                had[HAD(0, RWLOCK, n)] = 1;
+#endif
                 n++
             :: else -> break
             od;

@@ -27,12 +27,14 @@
 //   Z15       whatever a writer has dropped the owner has
 //   Z18       an atomic operation finds the last write
 //   Z16       who wants to drop diffs asks the owner
+//   Z17       when the roster changes no diff is kept
 //   E1, H2    as in eager_release.pml
 //   progress  nobody waits when no message is on its way
 //
 // Sizes (-D): WRITES, FETCHES, TELLS, HOMES (times that diffs are to be dropped), ATOMICS (not with START=0),
 // of all nodes together. PAIR: two nodes only. START: 0 an untouched page, 1 any owner and any copies, 2 node 0
 // owns it, and all have copies.
+// MEMBERS: a node leaves, and comes again (section 5; members.pml); with GIVEN_UP, or does not after all.
 // A mutant is one rule left out, -DM_..., see mutants.sh.
 //
 // Each step is compared with the table of tests/steps; not with -DNO_STEPS.
@@ -59,6 +61,7 @@
 #endif
 
 #define NODES 3
+#define BYTES 2
 #ifdef PAIR
 #define LAST 1
 #define ALL 3 // as a set
@@ -69,7 +72,9 @@
 #define MOST 3 // diffs of a writer
 #define NOBODY 3
 #define ON_WAY 4 // a token
+#ifndef MEMBERS
 #define DIRECTORY 0
+#endif
 #define QUEUE 8
 
 #define ABSENT 0
@@ -88,12 +93,13 @@
 //   HOME      -
 //   AT_HOME   up to where
 //   OWNER_IS  epoch
+//   GIVEN     contents, epoch: of who leaves
 //   TOLD      token or NOBODY, counts, notices: of each writer
 //   ATOMIC    token, epoch of the hint followed
 //   ATOMIC_DONE token
 // A diff is mask * 16 + value.
 mtype = { FETCH, GRANT, AWAY, COPY, ASK, DIFFS, HOME, AT_HOME, OWNER_IS, TOLD,
-          ATOMIC, ATOMIC_DONE };
+          ATOMIC, ATOMIC_DONE, GIVEN };
 
 chan wire[9] = [QUEUE] of { mtype, short, byte, byte };
 #define WIRE(from, to) wire[(from) * 3 + (to)]
@@ -116,7 +122,7 @@ byte note[9];         // and what it has heard of
 byte made[NODES];     // its own
 byte dropped[NODES];  // of these, so many of the first
 short others[NODES];   // as a set: what it has applied, and keeps for others
-short come[NODES];     // as a set: what is to be applied
+short arrived[NODES];  // as a set: what is to be applied
 byte owner_has[9];    // has come with it: the owner has all of that writer up to there
 byte asked[NODES];    // nodes that are yet to answer
 bit was_asked[NODES]; // one has been, for the diffs of all
@@ -132,7 +138,7 @@ byte caller[2];
 byte n_atomics;
 
 // The diffs.
-byte changes[9];
+byte diffs[9]; // what they change
 byte stamp[9];
 
 // The program.
@@ -145,12 +151,17 @@ byte n_writes, n_fetches, n_tells, n_homes;
 bit touched;
 bit moving;
 
+#define IS_WRITABLE(at)                                                        \
+    (is_owner[at] && (state[at] == EXCLUSIVE || state[at] == DIRTY))
+#include "members.pml"
+
 hidden mtype kind;
 hidden short a, v;
 hidden byte b, c, w, n, i, low;
 hidden byte since, until, below, above;
 hidden short what;
 hidden byte knows;
+hidden byte none_kept;
 
 #define BIT(n) (1 << (n))
 #define MERGE(old, diff)                                                       \
@@ -191,9 +202,9 @@ hidden byte knows;
 #define HAS_RELEASED_ITS_WRITES(k) (unreleased[k] == 0)
 #endif
 #ifdef M_OWNER_IS_NEVER_OLD
-#define MAY_USE(x) (state[x] != ABSENT)
+#define IS_USABLE(x) (state[x] != ABSENT)
 #else
-#define MAY_USE(x) (state[x] != ABSENT && !(is_owner[x] && LACKS(x))) // Z13
+#define IS_USABLE(x) (state[x] != ABSENT && !(is_owner[x] && LACKS(x))) // Z13
 #endif
 #ifdef M_BY_WRITER
 #define COMES_BEFORE(number, than) (number < than)
@@ -272,7 +283,8 @@ inline step_begins(x)
         (type == ASK -> SENDS_ASK_DIFFS :                                      \
          (type == DIFFS -> SENDS_DIFFS :                                       \
           (type == HOME -> SENDS_HOME :                                        \
-           (type == AT_HOME -> SENDS_AT_HOME : SENDS_NOTHING))))))))
+           (type == AT_HOME -> SENDS_AT_HOME :                                     \
+         (type == GIVEN -> SENDS_GIVEN : SENDS_NOTHING)))))))))
 
 inline step_sends(type, dst)
 {
@@ -321,7 +333,7 @@ inline step_so_far(event, from, who, facts, ver, ep) { skip }
 // ---- checks
 
 #define IS_GOOD(x, k)                                                          \
-    (!MAY_USE(x) || !(heard[x] & BIT(k)) || ((mem[x] >> (k)) & 1) == VALUE(k))
+    (!IS_USABLE(x) || !(heard[x] & BIT(k)) || ((mem[x] >> (k)) & 1) == VALUE(k))
 #define IS_ALONE(x)                                                            \
     (state[x] != EXCLUSIVE ||                                                  \
      (is_owner[x] && (x == 0 || state[0] == ABSENT) &&                         \
@@ -355,6 +367,7 @@ inline check()
 inline send(src, dst, type, f1, f2, f3)
 {
     assert(dst < NODES && len(WIRE(src, dst)) < QUEUE);
+    assert(IS_LIVE(dst)); // gone
     printf("    %d -> %d: %e %d %d %d\n", src, dst, type, f1, f2, f3);
     step_sends(type, dst);
     WIRE(src, dst)!type, f1, f2, f3;
@@ -379,7 +392,7 @@ inline find_last(x, writer)
     do
     :: i > since ->
         if
-        :: come[x] & BIT(NUMBER(writer, i)) -> since = i;
+        :: arrived[x] & BIT(NUMBER(writer, i)) -> since = i;
         :: else -> i--
         fi
     :: else -> break
@@ -391,7 +404,7 @@ inline take_own(x)
     find_last(x, x);
     i = (since > dropped[x] -> since : dropped[x]);
     do
-    :: i < made[x] -> i++; come[x] = come[x] | BIT(NUMBER(x, i));
+    :: i < made[x] -> i++; arrived[x] = arrived[x] | BIT(NUMBER(x, i));
     :: else -> break
     od
 }
@@ -486,7 +499,7 @@ inline find_next(x)
     do
     :: i < 9 ->
         if
-        :: (come[x] & BIT(i)) && (low == 9 -> 1 : COMES_BEFORE(i, low)) -> low = i;
+        :: (arrived[x] & BIT(i)) && (low == 9 -> 1 : COMES_BEFORE(i, low)) -> low = i;
         :: else
         fi;
         i++
@@ -505,10 +518,10 @@ inline has_up_to(x, writer, place)
 inline apply_all(x)
 {
     do
-    :: come[x] != 0 ->
+    :: arrived[x] != 0 ->
         find_next(x);
-        mem[x] = MERGE(mem[x], changes[low]);
-        come[x] = come[x] & ~BIT(low);
+        mem[x] = MERGE(mem[x], diffs[low]);
+        arrived[x] = arrived[x] & ~BIT(low);
         if
         :: low / MOST != x -> others[x] = others[x] | BIT(low);
         :: else
@@ -546,7 +559,7 @@ inline ask_owner(x, event, from, facts, ep)
 {
     is_lost[x] = 0;
     was_asked[x] = 0;
-    come[x] = 0;
+    arrived[x] = 0;
     stale[x] = 0;
     mem[x] = 0;
     step_ends(event, from, x, facts, 0, ep);
@@ -558,6 +571,30 @@ inline ask_owner(x, event, from, facts, ep)
     step_ends(ON_ASKS, x, x, 0, 0, 0);
 }
 
+// What this node keeps is to be at the owner.
+inline ask_home(x)
+{
+    goes_home[x] = 1;
+    v = ROUTE(x);
+    low = PACK3(note, x);
+    send(x, v, TOLD, NOBODY, PACK(UNKNOWN, UNKNOWN), low); // Z11
+    send(x, v, HOME, 0, 0, 0);
+}
+
+// Z17: while nodes may come or go no diff stays.
+inline bound_kept(x)
+{
+#if defined(MEMBERS) && !defined(M_KEEPS_WHEN_STOPPED)
+    if
+    :: has_stopped[x] && KEEPS(x) > 0 && is_owner[x] -> dropped[x] = has[OF(x, x)];
+    :: has_stopped[x] && KEEPS(x) > 0 && !is_owner[x] && !goes_home[x] -> ask_home(x);
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 inline add_diff(x, diff)
 {
     assert(made[x] < MOST);
@@ -567,10 +604,11 @@ inline add_diff(x, diff)
 #else
     stamp[NUMBER(x, made[x] + 1)] = made[x] + 1;
 #endif
-    changes[NUMBER(x, made[x] + 1)] = diff;
+    diffs[NUMBER(x, made[x] + 1)] = diff;
     made[x]++;
     has[OF(x, x)] = made[x];
     note[OF(x, x)] = made[x];
+    bound_kept(x);
 }
 
 // ---- atomic operations
@@ -696,7 +734,7 @@ inline on_diffs(x, from, set, place)
 {
     step_begins(x);
     assert(fetching[x] && asked[x] > 0);
-    come[x] = come[x] | set;
+    arrived[x] = arrived[x] | set;
     asked[x]--;
     what = 0;
     if
@@ -834,25 +872,25 @@ inline on_away(x, from, contents, ep)
 
 // ---- what is kept is bounded (kept_bound.c)
 
-inline let_go(x)
+inline let_them_go(x)
 {
-    printf("%d: lets diffs go\n", x);
-    n_homes++;
     step_begins(x);
 #ifdef M_DROPPED_TOO_EARLY
     dropped[x] = made[x];
 #else
     if
     :: is_owner[x] -> dropped[x] = has[OF(x, x)];
-    :: else ->
-        goes_home[x] = 1;
-        v = ROUTE(x);
-        w = PACK3(note, x);
-        send(x, v, TOLD, NOBODY, PACK(UNKNOWN, UNKNOWN), w); // Z11
-        send(x, v, HOME, 0, 0, 0);
+    :: else -> ask_home(x);
     fi;
 #endif
     step_ends(ON_LETS_DIFFS_GO, x, x, 0, 0, 0);
+}
+
+inline let_go(x)
+{
+    printf("%d: lets diffs go\n", x);
+    n_homes++;
+    let_them_go(x);
     check();
 }
 
@@ -879,6 +917,7 @@ inline on_at_home(x, place)
     :: place > dropped[x] -> dropped[x] = place;
     :: else
     fi;
+    bound_kept(x);
     step_ends(ON_AT_HOME, x, x, 0, 0, 0);
 }
 
@@ -967,6 +1006,141 @@ inline on_told(x, tok, counts, notices)
     fi
 }
 
+// ---- nodes come and go
+
+#ifdef MEMBERS
+#define IS_AT_REST(x) true // a release is over at once
+#define IS_FINISHED(x) (!fetching[x] && !goes_home[x])
+#define HAS_UPDATES(x) has_owner_update[x]
+#define HAS_RELEASED_ALL(x)                                                    \
+    (!NEEDS_RELEASE_OF(x, 0) && !NEEDS_RELEASE_OF(x, 1) &&                     \
+     !(token[0] == ON_WAY && caller[0] == x) &&                                \
+     !(token[1] == ON_WAY && caller[1] == x))
+
+// Z17: all diffs go home.
+inline clean_pages(x)
+{
+    step_begins(x);
+    if
+#ifndef M_STAYS_DIRTY
+    :: !is_owner[x] -> release_now(x);
+#endif
+    :: else
+    fi;
+#ifndef M_DIFFS_DO_NOT_GO_HOME
+    if
+    :: KEEPS(x) > 0 && !goes_home[x] -> let_them_go(x);
+    :: else
+    fi
+#endif
+}
+
+// Copies are dropped, stale ones too; there is no diff and no notice any more. Stamps go on.
+inline forget_copies(x)
+{
+    step_begins(x);
+    none_kept = KEEPS(x) == 0;
+    assert(none_kept); // Z17
+    n = 0;
+    do
+    :: n < NODES ->
+        has[OF(x, n)] = 0;
+        note[OF(x, n)] = 0;
+        n++
+    :: else -> break
+    od;
+    made[x] = 0;
+    dropped[x] = 0;
+    others[x] = 0;
+    if
+    :: stale[x] -> stale[x] = 0; mem[x] = 0;
+    :: else
+    fi;
+    step_so_far(ON_FORGETS, x, x, IS_FROZEN, 0, 0);
+#ifndef M_COPIES_STAY_BEHIND_A_CHANGE
+    if
+    :: !is_owner[x] -> state[x] = ABSENT; mem[x] = 0; twin[x] = 0;
+    :: else
+    fi;
+    step_so_far(ON_DROPS, x, x, IS_FROZEN, 0, 0);
+#endif
+}
+
+inline forget_records()
+{
+    n = 0;
+    do
+    :: n < 9 -> diffs[n] = 0; stamp[n] = 0; n++
+    :: else -> break
+    od
+}
+
+inline forget_leaver(x, leaver)
+{
+    step_begins(x);
+    if
+#ifndef M_LEAVER_IS_ASKED
+    :: !is_owner[x] && hint[x] == leaver -> hint[x] = NOBODY; // K3
+#endif
+    :: else
+    fi;
+    step_so_far(ON_FORGETS, leaver, leaver, 0, 0, 0);
+}
+
+// Nobody is known to have a copy, so the directory node gets the page.
+inline give_pages(x)
+{
+    if
+    :: is_owner[x] && state[x] == DIRTY ->
+        state[x] = CLEAN; // K1: what was written is released
+    :: else
+    fi;
+    step_begins(x);
+    if
+    :: is_owner[x] ->
+        v = directory;
+        send(x, v, GIVEN, mem[x], epoch[x] + 1, 0);
+        is_owner[x] = 0;
+        moving = 1;
+        epoch[x]++;
+        hint[x] = v;
+        moves[x] = 0;
+        state[x] = ABSENT;
+        mem[x] = 0;
+        twin[x] = 0;
+        step_ends(ON_GIVES, x, v, 0, 0, 0);
+    :: else
+    fi
+}
+
+inline on_given(x, from, contents, ep)
+{
+    step_begins(x);
+    if
+    :: state[x] == ABSENT -> mem[x] = contents;
+    :: else
+    fi;
+    take_ownership(x, ep);
+    moves[x] = 0;
+    has_owner_update[x] = (x != directory && from != directory);
+    step_ends(ON_GIVEN, from, x, IS_FROZEN, 0, ep);
+}
+
+inline know_nothing_of_pages(x)
+{
+    hint[x] = NOBODY;
+    epoch[x] = 0;
+    clock[x] = 0;
+}
+
+inline tell_new_directory(x)
+{
+    has_owner_update[x] = (is_owner[x] && directory != x);
+}
+
+#include "members.pml"
+#endif
+
 // ---- what happens at a node
 
 inline receive(x, from)
@@ -987,6 +1161,9 @@ inline receive(x, from)
         learn_owner(x, from, a);
         step_ends(ON_OWNER_IS, from, 0, 0, 0, a);
     :: kind == TOLD -> on_told(x, a, b, c);
+#ifdef MEMBERS
+    :: kind == GIVEN -> on_given(x, from, a, b);
+#endif
 #if ATOMICS > 0
     :: kind == ATOMIC && a == 0 -> on_atomic(x, 0, b);
     :: kind == ATOMIC && a == 1 -> on_atomic(x, 1, b);
@@ -1106,19 +1283,23 @@ inline tell(x, dst, tok)
     check();
 }
 
-#define MAY_FAULT(x) (!MAY_USE(x) && !fetching[x] && n_fetches < FETCHES)
+#define MAY_FAULT(x)                                                           \
+    (!IS_USABLE(x) && !fetching[x] && n_fetches < FETCHES && MAY_ASK(x))
 #define MAY_WRITE(x, k)                                                        \
-    (MAY_USE(x) && (token[k] == x || token[k] == NOBODY) &&                    \
+    (IS_USABLE(x) && MAY_USE(x) && (token[k] == x || token[k] == NOBODY) &&      \
      n_writes < WRITES)
 #define NEEDS_RELEASE_OF(x, k) (token[k] == x && unreleased[k])
-#define MAY_RELEASE(x) (NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1))
+#define MAY_RELEASE(x)                                                         \
+    ((NEEDS_RELEASE_OF(x, 0) || NEEDS_RELEASE_OF(x, 1)) && MAY_GO_ON(x))
 #define MAY_OPERATE(x, k)                                                      \
     ((token[k] == x || token[k] == NOBODY) && unreleased[k] == 0 &&            \
-     n_atomics < ATOMICS)
-#define MAY_GIVE(x, k)                                                         \
-    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS)
-#define MAY_TELL(x, dst) (n_tells < TELLS)
-#define MAY_LET_GO(x) (KEEPS(x) > 0 && !goes_home[x] && n_homes < HOMES)
+     n_atomics < ATOMICS && MAY_ASK(x))
+#define MAY_GIVE(x, k, dst)                                                    \
+    (token[k] == x && HAS_RELEASED_ITS_WRITES(k) && n_tells < TELLS &&         \
+     MAY_GO_ON(x) && MAY_GO_ON(dst))
+#define MAY_TELL(x, dst) (n_tells < TELLS && MAY_GO_ON(x) && MAY_GO_ON(dst))
+#define MAY_LET_GO(x)                                                          \
+    (KEEPS(x) > 0 && !goes_home[x] && n_homes < HOMES && MAY_GO_ON(x))
 #define MAY_FORGET(x) (others[x] != 0 || (stale[x] && !fetching[x]))
 
 proctype node(byte me; byte next; byte last)
@@ -1140,12 +1321,21 @@ end:
 #endif
     :: d_step { MAY_LET_GO(me) -> let_go(me) }
     :: d_step { MAY_FORGET(me) -> forget(me) }
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, next, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, next, 1) }
+#ifdef MEMBERS
+    :: d_step { MAY_CHANGE(me) -> begin_change(me) }
+    :: d_step { MAY_STOP(me) -> stop_node(me) }
+    :: d_step { changes == me && HAVE_STOPPED -> change_roster(me, next, last) }
+    :: d_step { MAY_CLEAN(me) -> clean_node(me) }
+    :: d_step { MAY_GIVE_UP(me) -> give_up_change() }
+    :: d_step { changes == me && MAY_END -> end_change(me) }
+    :: d_step { MAY_RESTART(me) -> restart_node(me) }
+#endif
+    :: d_step { MAY_GIVE(me, 0, next) -> tell(me, next, 0) }
+    :: d_step { MAY_GIVE(me, 1, next) -> tell(me, next, 1) }
     :: d_step { MAY_TELL(me, next) -> tell(me, next, NOBODY) }
 #ifndef PAIR
-    :: d_step { MAY_GIVE(me, 0) -> tell(me, last, 0) }
-    :: d_step { MAY_GIVE(me, 1) -> tell(me, last, 1) }
+    :: d_step { MAY_GIVE(me, 0, last) -> tell(me, last, 0) }
+    :: d_step { MAY_GIVE(me, 1, last) -> tell(me, last, 1) }
     :: d_step { MAY_TELL(me, last) -> tell(me, last, NOBODY) }
 #endif
     od

@@ -30,6 +30,7 @@
 //   give_pages(x)       the leaver's
 //   know_nothing_of_pages(x)  who comes knows nothing
 //   tell_new_directory(x)     it is to be told of the pages that x owns
+// With TOKENS_HAVE_BYTES it passes the leaver's tokens on itself.
 
 #ifndef MEMBERS_STATE
 #define MEMBERS_STATE
@@ -153,6 +154,7 @@ inline change_directory(who)
 #endif
 }
 
+#ifndef TOKENS_HAVE_BYTES
 // Another node is the manager of mutexes now.
 inline give_tokens(x)
 {
@@ -169,6 +171,7 @@ inline give_tokens(x)
     :: else -> break
     od
 }
+#endif
 
 inline leave(x, o1, o2)
 {
@@ -181,7 +184,9 @@ inline leave(x, o1, o2)
     :: directory == x -> change_directory((x == 0 -> 1 : 0));
     :: else
     fi;
+#ifndef TOKENS_HAVE_BYTES
     give_tokens(x);
+#endif
     give_pages(x);
 }
 

@@ -23,6 +23,7 @@ for_ever='acceptance cycle'      # a fault that is never answered
 heard='heard'                    # who has heard of a write has old bytes: Z1 to Z6
 released='unreleased'            # what is released is not at the owner: M4
 home='dropped'                   # a writer has dropped what the owner has not: Z15
+kept='none_kept'                 # a diff is kept when the roster changes: Z17
 knows='knows'                    # or an old counter: Z6
 no_reader='readers==0'            # ownership goes while others have copies: A3, A8
 to_owner='is_owner'              # what is for an owner comes to another node: Z7
@@ -38,6 +39,7 @@ stamped='twin'                   # what was written under a lock that has gone h
 had='had\['                       # a node lacks lines of what it is known to have had: B2
 bound='lock_of.*binding'         # who has a lock takes other bytes to be bound to it: B5, B6
 one_home='is_home'               # two pass a lock's bytes on, or nobody: B1
+in_use='is_here'                  # who uses a lock has its bytes no more: B1
 beside='writes\['                 # a writer is elsewhere, and these are taken to be the last: B1
 still='mapped'                   # a page is mapped without a lock: B4
 no_step='s_is_allowed'           # a step that the protocol's table does not allow
@@ -141,6 +143,14 @@ MOVES_ON|homeless -DPAIR|$to_owner|an owner stays one once there have been copie
 ATOMIC_ON_WHAT_IS_OLD|homeless -DPAIR -DWRITES=1 -DATOMICS=1 -DFETCHES=1 -DTELLS=1|$knows|an atomic operation is performed on a page that lacks nothing
 SEND_PAGE_NOT_TWIN|homeless -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|a dirty owner sends its twin
 MOVES_UNRELEASED|homeless -DPAIR|$heard|a token, or a thread that moves, goes when what was written is released
+STAYS_DIRTY|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|dirty copies are diffed before nodes come or go
+WRITES_WHEN_STOPPED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|what comes to a node that has stopped is not written
+DIFFS_DO_NOT_GO_HOME|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$kept|all diffs go home before nodes come or go
+KEEPS_WHEN_STOPPED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$kept|and so do those that a node makes that has stopped
+COPIES_STAY_BEHIND_A_CHANGE|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$heard|behind a change there are no copies
+CHANGES_TOO_EARLY|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$left|nothing is under way when the roster changes
+LEAVER_IS_ASKED|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$left|nobody asks who has left
+DIRECTORY_UNTOLD|homeless -DMEMBERS -DWRITES=1 -DFETCHES=1 -DTELLS=1 -DHOMES=0|$twice|a directory node that is new is told of owners
 NOT_NOTED|adaptive -DPAIR|$heard|a copy that nobody pushes to is noted
 NO_NOTICE|adaptive -DPAIR|$heard|a version makes a notice while there are such copies
 WRITER_SAYS_NOTHING|adaptive -DWRITES=1 -DRELEASES=1 -DTELLS=2|$heard|who has made a version makes its notice
@@ -183,6 +193,12 @@ LIST_STAYS|entry -DPAIR|$had|ranges that have changed go along with the lock
 OLD_RANGE_IS_IN_THE_WAY|entry -DPAIR|$had|a range that comes replaces what was known of locks that are elsewhere
 RANGES_STAY|entry -DFREED -DPAIR|$bound|what is bound in a block ends with it
 RANGES_OF_ANOTHER_BLOCK|entry -DFREED -DPAIR|$bound|ranges say which block they are of
+HOME_HAS_WHAT_IS_LENT|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$beside|a new home has not what is lent to write
+ENDS_WHAT_IS_LENT|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$in_use|a home that passes a lock on keeps what its own threads have borrowed
+TOKEN_STAYS|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$bound|who leaves gives its tokens away
+COMES_WITH_ITS_OLD_NUMBER|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$bound|nothing is known of who comes
+CHANGES_TOO_EARLY|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$one_home|nothing is under way when the roster changes
+GOES_ON_TOO_EARLY|entry -DMEMBERS -DWRITES=1 -DGIVES=1 -DLENDS=1 -DBINDS=0|$one_home|nodes go on when new homes have what they pass on
 SAME_NUMBERS|going_back|$none_left|checkpoints of each beginning have numbers of their own
 NOT_REMOVED|going_back|$left_behind|what a beginning saved after it was left is removed before the next choice
 GOES_ON|going_back|$left_behind|a checkpoint begins with all nodes of a beginning
