@@ -651,10 +651,10 @@ static void held(struct engine *engine, uint64_t mutex, int is_held)
 }
 
 // Nobody tells who comes, or who owns what a leaver had, of copies that can be old: M6, Z8, A6.
+// While a release is under way they are cleaned behind it (R2 of release.c).
 static void frozen(struct engine *engine)
 {
-    if (engine->updates->n_flushes ==
-        0) { // else behind the release: R2 of release.c
+    if (engine->updates->n_flushes == 0) {
         copies_clean_all(engine);
     }
     kept_let_all_go(engine); // Z17
