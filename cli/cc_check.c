@@ -265,28 +265,18 @@ static int are_refused_when_called(void)
 // Say that a file calls a function. @return the exit code
 static int refuse_call(const char *file, const char *name)
 {
-    const char *hint = "TEAMSTER_CC_REFUSE=" WHEN_CALLED
-                       " links it, and the program ends if it calls that";
+    const int is_ours = is_of_teamster(name);
+    const int is_late = !is_ours && are_refused_when_called();
 
-    if (is_of_teamster(name)) {
-        fprintf(stderr,
-                "teamster: %s calls %s(), which is for programs of the plain "
-                "compiler and -lteamster\n",
-                file, name);
-        return 1;
-    }
-    if (are_refused_when_called()) {
-        fprintf(stderr,
-                "teamster: warning: %s calls %s(), which cannot be had on "
-                "several nodes: the program ends there\n",
-                file, name);
-        return 0;
-    }
-    fprintf(stderr,
-            "teamster: %s calls %s(), which cannot be had on several nodes "
-            "(%s)\n",
-            file, name, hint);
-    return 1;
+    fprintf(
+        stderr, "teamster: %s%s calls %s(), which %s\n",
+        is_late ? "warning: " : "", file, name,
+        is_ours ? "is for programs of the plain compiler and -lteamster"
+        : is_late
+            ? "cannot be had on several nodes: the program ends there"
+            : "cannot be had on several nodes (TEAMSTER_CC_REFUSE=" WHEN_CALLED
+              " links it, and the program ends if it calls that)");
+    return !is_late;
 }
 
 int cc_end_check(struct cc_check *check)

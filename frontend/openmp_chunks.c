@@ -56,23 +56,6 @@ bool openmp_is_in_chunks(const struct member *member)
     return member->share == &member->loop;
 }
 
-static unsigned long at_least(unsigned long n, unsigned long least)
-{
-    return n < least ? least : n;
-}
-
-// How many steps the next chunk has, of those that are left.
-static unsigned long chunk_of(const struct member *member, unsigned long left)
-{
-    const struct share *loop = &member->loop;
-    unsigned long n = at_least(loop->chunk, 1);
-
-    if (loop->kind == GUIDED) {
-        n = at_least(left / member->n / 2, n);
-    }
-    return n < left ? n : left;
-}
-
 // In this order: steps that have been taken of another construct are never seen as of this one.
 static union counter read_counter(const union counter *counter)
 {
@@ -95,7 +78,8 @@ static unsigned long take_steps(const struct member *member, unsigned long all,
 
     for (;;) {
         *from = before.construct == after.construct ? before.n_taken : 0;
-        n = *from < all ? chunk_of(member, all - *from) : 0;
+        n = *from < all ? chunk_steps(&member->loop, member->n, all - *from)
+                        : 0;
         if (n == 0) {
             return 0;
         }

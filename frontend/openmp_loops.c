@@ -216,11 +216,7 @@ static bool take_chunk(struct member *member, unsigned long *first,
         return take_static(member, first, end);
     }
     left = steps_left(share);
-    n = share->chunk == 0 ? 1 : share->chunk;
-    if (share->kind == GUIDED && left / member->n / 2 > n) {
-        n = left / member->n / 2;
-    }
-    n = n > left ? left : n;
+    n = chunk_steps(share, member->n, left);
     give_steps(share, 0, n, first, end);
     share->next = n == left ? share->end : *end;
     member->ticket = share->n_taken++;

@@ -45,6 +45,18 @@ static inline unsigned long steps_left(const struct share *share)
     return (distance - 1) / step + 1;
 }
 
+/** How many steps the next chunk has, of those that are left: at least one. */
+static inline unsigned long chunk_steps(const struct share *share,
+                                        unsigned n_threads, unsigned long left)
+{
+    unsigned long n = share->chunk == 0 ? 1 : share->chunk;
+
+    if (share->kind == GUIDED && left / n_threads / 2 > n) {
+        n = left / n_threads / 2;
+    }
+    return n < left ? n : left;
+}
+
 /** So many steps from this one on are the caller's. */
 static inline void give_steps(const struct share *share, unsigned long from,
                               unsigned long n, unsigned long *first,
