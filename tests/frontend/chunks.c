@@ -2,6 +2,7 @@
 // OpenMP's chunks that nobody waits for: each step of each loop is run once, whoever takes it; in
 // regions one after another, and by threads that are many constructs ahead of others.
 #include <omp.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -166,6 +167,28 @@ static void run_nested(void)
     tell("nested", 1, 50, 6);
 }
 
+// Who has a chunk may wait for the next one's, which the other thread takes.
+static void run_pairs(void)
+{
+    sem_t come[2];
+    int n_met = 0;
+
+    sem_init(&come[0], 0, 0);
+    sem_init(&come[1], 0, 0);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(2)
+    for (int k = 0; k < 60; k++) {
+        if (k >= 40) { // those before take no time
+            sem_post(&come[k % 2]);
+            sem_wait(&come[1 - k % 2]);
+#pragma omp atomic
+            n_met++;
+        }
+    }
+    printf("met: %d\n", n_met);
+    sem_destroy(&come[0]);
+    sem_destroy(&come[1]);
+}
+
 int main(void)
 {
     omp_set_schedule(omp_sched_dynamic, 4);
@@ -175,5 +198,6 @@ int main(void)
     run_whole_chunks();
     run_others();
     run_nested();
+    run_pairs();
     return 0;
 }
