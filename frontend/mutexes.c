@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/unchanged.h"
+
 tm_status front_lock(void *mutex)
 {
     return (tm_status)FRONT_1(tm_mutex_lock, mutex);
@@ -91,10 +93,15 @@ static long unlock_mutex(pthread_mutex_t *mutex)
     return front_error(tm_mutex_unlock(name_of(mutex)));
 }
 
-// A mutex in memory that is used anew may have had another type.
-static long set_type(pthread_mutex_t *mutex, int type)
+// In memory that is used anew there may have been one of another type, or one that is held.
+static long init_mutex(const pthread_mutex_t *mutex, int kind)
 {
-    return front_error(tm_mutex_init(name_of(mutex), (tm_mutex_type)type));
+    tm_status status = teamster_mutex_renew(name_of(mutex));
+
+    if (status == TM_OK && type_of(kind) != TM_MUTEX_NORMAL) {
+        status = tm_mutex_init(name_of(mutex), type_of(kind));
+    }
+    return front_error(status);
 }
 
 FRONT(pthread_mutex_init)
@@ -103,7 +110,6 @@ int tmf_pthread_mutex_init(pthread_mutex_t *mutex,
 {
     int kind = PTHREAD_MUTEX_NORMAL;
     int robustness = PTHREAD_MUTEX_STALLED;
-    int before = mutex->__data.__kind;
 
     if (attr != NULL) {
         pthread_mutexattr_gettype(attr, &kind);
@@ -112,12 +118,8 @@ int tmf_pthread_mutex_init(pthread_mutex_t *mutex,
     memset(mutex, 0, sizeof *mutex);
     mutex->__data.__kind =
         kind | (robustness == PTHREAD_MUTEX_ROBUST ? ROBUST : 0);
-    if (type_of(kind) == TM_MUTEX_NORMAL &&
-        type_of(before) == TM_MUTEX_NORMAL) {
-        return 0;
-    }
     mutex->__data.__lock = type_of(kind) != TM_MUTEX_NORMAL;
-    return (int)FRONT_2(set_type, mutex, type_of(kind));
+    return (int)FRONT_2(init_mutex, mutex, kind);
 }
 
 static long destroy_mutex(pthread_mutex_t *mutex)
@@ -197,6 +199,11 @@ int tmf_pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 // ---- spin locks: mutexes that have no kind
 
+static long init_spin(const void *lock)
+{
+    return front_error(teamster_mutex_renew(name_of(lock)));
+}
+
 static long lock_spin(const void *lock)
 {
     return front_error(tm_mutex_lock(name_of(lock)));
@@ -224,7 +231,7 @@ int tmf_pthread_spin_init(pthread_spinlock_t *lock, int shared)
 {
     (void)shared;
     *lock = 1;
-    return 0;
+    return (int)FRONT_1(init_spin, lock);
 }
 
 FRONT(pthread_spin_destroy)

@@ -17,6 +17,8 @@
 //                                             page of `sequential`; a token that goes
 //                                             to the next node, past its manager
 //   passes  the object's      the object's    a request that is passed on
+//   comes   the object's      the node's      within a node, at once: an unlock by a thread
+//                                             of another node, where the token is
 //
 // A token that goes past its manager leaves the mutex's clock behind there. Nothing is lost:
 // who had the token comes after all that the mutex did, and says so when it gives it back.
@@ -219,13 +221,25 @@ static void send_clock(struct engine *engine, uint64_t object, node_id to,
     }
 }
 
+static void join_own(struct engine *engine, const struct clock *clock)
+{
+    bases_release_early(engine); // O4
+    for (unsigned i = 0; i < clock->n; i++) {
+        clock_raise(&engine->causality->own, i, clock->of[i]);
+    }
+}
+
 void engine_order(struct engine *engine, uint64_t object, node_id to,
                   enum order_way way)
 {
     if (to != engine->port->self) {
         bases_order(engine, to, NO_MUTEX);
     }
-    send_clock(engine, object, to, way);
+    if (way != ORDER_COMES) {
+        send_clock(engine, object, to, way);
+    } else if (engine->causality != NULL) {
+        join_own(engine, clock_of(engine->causality, object));
+    }
 }
 
 void engine_order_mutex(struct engine *engine, uint64_t mutex, node_id to,
@@ -244,12 +258,8 @@ void engine_held(struct engine *engine, uint64_t mutex, int is_held)
 
 static void join_now(struct engine *engine, struct engine *before)
 {
-    if (engine->causality == NULL) {
-        return;
-    }
-    bases_release_early(engine); // O4
-    for (unsigned i = 0; i < before->causality->own.n; i++) {
-        clock_raise(&engine->causality->own, i, before->causality->own.of[i]);
+    if (engine->causality != NULL) {
+        join_own(engine, &before->causality->own);
     }
 }
 

@@ -15,6 +15,7 @@ enum order_way {
     ORDER_TAKES,  ///< the node comes after what came before the object
     ORDER_MOVES,  ///< the node comes after what this node has released
     ORDER_PASSES, ///< the object there comes after what the one here does
+    ORDER_COMES, ///< this node comes after what the object here does: no message
 };
 
 /** The next message to a node orders what the program does: have it heard what comes

@@ -215,10 +215,9 @@ static void program_error(void *owner, const char *text)
 }
 
 static const enum order_way order_ways[] = {
-    [SYNC_GIVES] = ORDER_GIVES,
-    [SYNC_TAKES] = ORDER_TAKES,
-    [SYNC_PASSES] = ORDER_MOVES,
-    [SYNC_RELAYS] = ORDER_PASSES,
+    [SYNC_GIVES] = ORDER_GIVES,  [SYNC_TAKES] = ORDER_TAKES,
+    [SYNC_PASSES] = ORDER_MOVES, [SYNC_RELAYS] = ORDER_PASSES,
+    [SYNC_COMES] = ORDER_COMES,
 };
 
 static void sync_order(void *owner, uint64_t object, node_id to,

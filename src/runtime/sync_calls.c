@@ -183,6 +183,13 @@ tm_status tm_mutex_lock(tm_mutex *mutex)
     return leave_call(node, &wait);
 }
 
+tm_status teamster_mutex_renew(tm_mutex *mutex)
+{
+    BEGIN_CALL("teamster_mutex_renew");
+    sync_lock_renew(sync, key_of(node, mutex), &wait.waiter);
+    return leave_call(node, &wait);
+}
+
 tm_status teamster_sem_value(tm_sem *sem, unsigned *value)
 {
     BEGIN_CALL("teamster_sem_value");

@@ -62,6 +62,16 @@ TM_API tm_status teamster_set_front(void *front);
  */
 TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
 
+/**
+ * The memory of a mutex is used anew, also one that was held when its memory was freed: it is
+ * of the usual type, and nobody holds it. As far as this node has heard of that one: what was
+ * locked and freed on others, and never used here, stays held.
+ *
+ * @return TM_OK. Context: an application thread; blocks for a round trip if the mutex was used
+ *         here and on another node after that.
+ */
+TM_API tm_status teamster_mutex_renew(tm_mutex *mutex);
+
 /** The protection of shared memory: PROT_READ | PROT_WRITE, and PROT_EXEC if the program was
  * linked with an executable stack. Context: any thread. */
 TM_API int teamster_memory_protection(void);

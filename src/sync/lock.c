@@ -63,6 +63,10 @@
 // holder's: the unlock of another thread counts, one of a mutex that nobody holds does nothing,
 // and who locks it twice waits for another's unlock. Such an unlock is a release of its own
 // before it is carried away, since the writes of that thread go along with no token.
+//
+// Nothing is heard of memory that is freed with a mutex in it that is held. So who makes a mutex
+// there again has it unlocked (sync_lock_renew()), which costs a message only where this node
+// has a record of it and the token is elsewhere.
 #include <stdio.h>
 
 #include "sync/lock_priv.h"
@@ -612,11 +616,13 @@ static void report_wrong_unlock(struct lock *lock, uint64_t thread,
     }
 }
 
-static void unlock_away(const struct lock *lock, struct waiter *waiter)
+static void unlock_away(const struct lock *lock, bool is_renewal,
+                        struct waiter *waiter)
 {
     struct sync *sync = lock->sync;
     struct call *call = call_manager(sync, CALL_UNLOCK, lock->key, waiter);
 
+    call->message.u.unlock_away.is_renewal = is_renewal;
     call->message.u.unlock_away.key = lock->key;
     call->message.u.unlock_away.token = call->token;
     call->message.u.unlock_away.thread = waiter->thread;
@@ -650,13 +656,41 @@ static bool is_settled_here(const struct lock *lock)
     return lock->token != TOKEN_AWAY || lock->owner == NODE_NONE;
 }
 
+/* It is a new mutex: nobody holds it, or has held it. */
+static void renew(struct lock *lock)
+{
+    if (lock->is_held) {
+        lock->depth = 0;
+        give_back(lock, 0);
+    }
+    lock_forget_last(lock);
+}
+
+/* Where the token is, or that is at the manager and nobody holds the mutex. */
+static tm_status unlock_here(struct lock *lock,
+                             const struct message_unlock_away *unlock)
+{
+    tm_status status = TM_OK;
+
+    order_comes(lock->sync, lock->key);
+    if (unlock->is_renewal) {
+        renew(lock);
+    } else if (may_unlock(lock, unlock->thread)) {
+        give_back(lock, unlock->place);
+    } else if (!is_open(lock)) {
+        if (lock->type == TM_MUTEX_NORMAL) {
+            report_wrong_unlock(lock, unlock->thread, unlock->place);
+        }
+        status = TM_EPERM;
+    }
+    return status;
+}
+
 tm_status lock_receive_unlock(struct sync *sync, node_id from,
                               const struct message *message)
 {
-    uint64_t thread = message->u.unlock_away.thread;
     uint64_t key = message->u.unlock_away.key;
     node_id node = message->u.unlock_away.node;
-    tm_status status = TM_OK;
     struct lock *lock;
     node_id to;
 
@@ -674,15 +708,8 @@ tm_status lock_receive_unlock(struct sync *sync, node_id from,
         order_relays(sync, key, to);
         send_to(sync, to, &on);
     } else {
-        if (may_unlock(lock, thread)) {
-            give_back(lock, message->u.unlock_away.place);
-        } else if (!is_open(lock)) {
-            if (lock->type == TM_MUTEX_NORMAL) {
-                report_wrong_unlock(lock, thread, message->u.unlock_away.place);
-            }
-            status = TM_EPERM;
-        }
-        answer(sync, node, message->u.unlock_away.token, status, 0);
+        answer(sync, node, message->u.unlock_away.token,
+               unlock_here(lock, &message->u.unlock_away), 0);
     }
     return TM_OK;
 }
@@ -739,8 +766,23 @@ void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter)
         give_back(lock, waiter->place);
         waiter_wake(waiter, TM_OK, 0);
     } else {
-        unlock_away(lock, waiter);
+        unlock_away(lock, false, waiter);
     }
+}
+
+void sync_lock_renew(struct sync *sync, uint64_t key, struct waiter *waiter)
+{
+    struct lock *lock = table_find(&sync->locks, key);
+
+    if (lock != NULL && (towards_token(lock, NODE_NONE) != sync->port->self ||
+                         !is_settled_here(lock))) {
+        unlock_away(lock, true, waiter);
+        return;
+    }
+    if (lock != NULL) {
+        renew(lock);
+    }
+    waiter_wake(waiter, TM_OK, 0);
 }
 
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,

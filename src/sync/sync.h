@@ -32,6 +32,7 @@ enum sync_order {
     SYNC_TAKES,  ///< the object's manager lets threads of the node go on
     SYNC_PASSES, ///< this node has released, and lets threads of the node go on
     SYNC_RELAYS, ///< the node is told what this one was told of the object
+    SYNC_COMES,  ///< the same to this node itself, at once
 };
 
 /** How data that are bound to a lock go along with it. */
@@ -175,6 +176,10 @@ int sync_lock_is_busy(const struct sync *sync, uint64_t key, uint64_t thread);
 /** Woken at once: if another node waits for the mutex, what was written is
  * pushed before the mutex leaves, and the caller need not wait for that. */
 void sync_unlock(struct sync *sync, uint64_t key, struct waiter *waiter);
+/** The memory of a mutex is used anew: nobody holds it, and it is of the usual kind, whatever
+ * a thread did that is gone. As far as this node has heard of that mutex. Nobody else may use
+ * it meanwhile. */
+void sync_lock_renew(struct sync *sync, uint64_t key, struct waiter *waiter);
 /** The holder says what kind of mutex it is, of enum tm_mutex_type; true from now on, on
  * all nodes. @return TM_OK, TM_EPERM (not held), TM_EBUSY (held more than once) */
 tm_status sync_lock_set_type(struct sync *sync, uint64_t key, uint64_t thread,

@@ -76,6 +76,13 @@ tm_status do_unlock_for_another(struct actor *self, unsigned object)
     return do_unlock(self, object);
 }
 
+tm_status do_renew(struct actor *self, unsigned object)
+{
+    self->world->holders[object] = NULL;
+    sync_lock_renew(actor_begin(self), KEY(object), &self->waiter);
+    return actor_finish(self);
+}
+
 static tm_status wait_until(struct actor *self, unsigned cond, unsigned lock,
                             uint64_t until_ns)
 {

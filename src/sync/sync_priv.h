@@ -186,6 +186,12 @@ static inline void order_takes(struct sync *sync, uint64_t object, node_id to)
     sync->ops.order(sync->ops.owner, object, to, SYNC_TAKES);
 }
 
+/** What this node was told of an object comes before what its threads do from now on. */
+static inline void order_comes(struct sync *sync, uint64_t object)
+{
+    sync->ops.order(sync->ops.owner, object, sync->port->self, SYNC_COMES);
+}
+
 /** A lock goes to a node with this message: give it a body, of the data that go along. */
 void lock_pack(struct sync *sync, uint64_t key, node_id to,
                enum sync_carry carry, struct message *message);

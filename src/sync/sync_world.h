@@ -152,6 +152,8 @@ tm_status do_set_type(struct actor *self, unsigned object,
 tm_status do_unlock(struct actor *self, unsigned object);
 /** The same of a mutex that another may have locked. */
 tm_status do_unlock_for_another(struct actor *self, unsigned object);
+/** sync_lock_renew(). */
+tm_status do_renew(struct actor *self, unsigned object);
 tm_status do_cond_wait(struct actor *self, unsigned cond, unsigned lock);
 tm_status do_cond_timedwait(struct actor *self, unsigned cond, unsigned lock,
                             uint64_t ns);

@@ -121,6 +121,69 @@ static void mutexes_of_other_kinds_are_their_holders(void **state)
     run_where_anyone_unlocks(main_of_other_kinds);
 }
 
+static void use(struct actor *self, uint64_t arg)
+{
+    check(do_lock(self, (unsigned)arg) == TM_OK);
+    check(do_unlock(self, (unsigned)arg) == TM_OK);
+}
+
+static void keep(struct actor *self, uint64_t arg)
+{
+    check(do_lock(self, (unsigned)arg) == TM_OK);
+    if (arg % 2 != 0) {
+        check(do_set_type(self, (unsigned)arg, TM_MUTEX_RECURSIVE) == TM_OK);
+        self->world->holders[arg] = NULL;
+        check(do_lock(self, (unsigned)arg) == TM_OK);
+    }
+}
+
+static void make_anew(struct actor *self, uint64_t arg)
+{
+    const unsigned lock = (unsigned)arg;
+
+    check(do_renew(self, lock) == TM_OK);
+    check(do_trylock(self, lock) == TM_OK);
+    check(do_timedlock(self, lock, 50000) ==
+          TM_ETIMEDOUT); // it is of the usual kind
+    check(do_unlock(self, lock) == TM_OK);
+}
+
+// Who makes a mutex anew has used it before, or manages it.
+static void main_of_made_anew(struct actor *self, uint64_t arg)
+{
+    (void)arg;
+    for (unsigned lock = 0; lock < 6; lock++) {
+        for (int i = 0; i < 9; i++) {
+            must_run_on(self, use, lock, 1 + i % 3);
+            must_run_on(self, keep, lock, 1 + i / 3);
+            must_run_on(self, make_anew, lock, 1 + i % 3);
+        }
+    }
+}
+
+static void a_mutex_that_is_made_anew_is_held_by_nobody(void **state)
+{
+    (void)state;
+    run_where_anyone_unlocks(main_of_made_anew);
+}
+
+static void main_of_unheard(struct actor *self, uint64_t arg)
+{
+    const uint64_t sent = self->world->n_sent;
+
+    (void)arg;
+    for (unsigned lock = 0; lock < 6; lock++) {
+        check(do_renew(self, lock) == TM_OK);
+    }
+    check(self->world->n_sent == sent);
+}
+
+static void a_mutex_that_was_never_used_is_made_without_a_message(void **state)
+{
+    (void)state;
+    run_where_anyone_unlocks(main_of_unheard);
+}
+
 static void unlock_while_it_waits(struct actor *self, uint64_t arg)
 {
     do_compute(self, 1000 * (arg / 8));
@@ -154,6 +217,8 @@ int main(void)
         cmocka_unit_test(who_waits_for_a_semaphore_is_interrupted),
         cmocka_unit_test(a_usual_mutex_is_unlocked_by_anyone),
         cmocka_unit_test(mutexes_of_other_kinds_are_their_holders),
+        cmocka_unit_test(a_mutex_that_is_made_anew_is_held_by_nobody),
+        cmocka_unit_test(a_mutex_that_was_never_used_is_made_without_a_message),
         cmocka_unit_test(
             a_mutex_may_be_unlocked_while_its_holder_begins_to_wait),
     };

@@ -44,10 +44,9 @@ static void op_order(void *owner, uint64_t object, node_id to,
                      enum sync_order order)
 {
     static const enum order_way ways[] = {
-        [SYNC_GIVES] = ORDER_GIVES,
-        [SYNC_TAKES] = ORDER_TAKES,
-        [SYNC_PASSES] = ORDER_MOVES,
-        [SYNC_RELAYS] = ORDER_PASSES,
+        [SYNC_GIVES] = ORDER_GIVES,  [SYNC_TAKES] = ORDER_TAKES,
+        [SYNC_PASSES] = ORDER_MOVES, [SYNC_RELAYS] = ORDER_PASSES,
+        [SYNC_COMES] = ORDER_COMES,
     };
     struct node *node = owner;
 

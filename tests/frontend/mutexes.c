@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define PAIRS 3
@@ -60,6 +61,7 @@ static void *fill(void *argument)
     for (long i = 1; i <= ROUNDS; i++) {
         pthread_mutex_lock(&pair->emptied);
         pair->cell = i;
+        pair->sum += i;
         pthread_mutex_unlock(&pair->filled);
     }
     return NULL;
@@ -164,6 +166,42 @@ static void destroy(void)
     }
     run(unlock, &usual);
     printf("unlocked: %d\n", pthread_mutex_destroy(&usual));
+}
+
+// ---- in memory that is used anew, where one was held
+
+static void *take(void *mutex)
+{
+    pthread_mutex_lock(mutex);
+    return mutex;
+}
+
+static void make_anew(void)
+{
+    pthread_mutex_t *mutex = malloc(sizeof *mutex);
+    pthread_spinlock_t *lock = malloc(sizeof *lock);
+    pthread_mutexattr_t attr;
+
+    pthread_mutexattr_init(&attr);
+    printf("anew:");
+    for (int i = 0; i < 6; i++) {
+        pthread_mutexattr_settype(&attr, i % 2 == 0 ? PTHREAD_MUTEX_NORMAL
+                                                    : PTHREAD_MUTEX_RECURSIVE);
+        pthread_mutex_init(mutex, &attr);
+        pthread_spin_init(lock, PTHREAD_PROCESS_PRIVATE);
+        printf(" %d", pthread_mutex_trylock(mutex));
+        printf(" %d", pthread_mutex_trylock(mutex) == (i % 2 == 0 ? EBUSY : 0));
+        printf(" %d", pthread_spin_trylock(lock));
+        printf(" %d", pthread_spin_trylock(lock) == EBUSY);
+        if (i < 3) {
+            pthread_mutex_init(mutex, NULL);
+            run(take, mutex);
+        }
+    }
+    printf("\n");
+    pthread_mutexattr_destroy(&attr);
+    free((void *)lock);
+    free(mutex);
 }
 
 // ---- robust ones
@@ -285,6 +323,7 @@ int main(void)
     lock_twice();
     refuse_others();
     destroy();
+    make_anew();
     for (int type = PTHREAD_MUTEX_NORMAL; type <= PTHREAD_MUTEX_ERRORCHECK;
          type++) {
         own(type);

@@ -202,6 +202,15 @@ class Tests:
         if n > int(told.split()[0]) / 2:
             raise Failure(f"{n} messages: {told}")
 
+    def ordered(self):
+        """What a thread of another node has unlocked comes after what it did."""
+        self.compile("mutexes")
+        for protocol in ("eager-release", "adaptive"):
+            done = self.run(self.teamster, "run", "-n", "3", "--race-check",
+                            "--protocol=" + protocol, self.path("unchanged"))
+            if done.returncode != 0 or "no data race between nodes" not in done.stderr:
+                raise Failure(f"{protocol}: {done}")
+
     def readme(self):
         """The README's program, by the README's commands."""
         with open(os.path.join(FOLDER, "..", "..", "README.md"), encoding="utf-8") as file:
@@ -588,7 +597,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("test", choices=("program", "overflow", "settings", "readme", "driver", "places",
-                                         "messages", "execution", "checkpoint", "recovery", "unsaved",
+                                         "messages", "ordered", "execution", "checkpoint", "recovery", "unsaved",
                                          "random"))
     parser.add_argument("name", nargs="*")
     parser.add_argument("--seeds")
