@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /*
- * Parts of `teamster cc`: cc.c, cc_arguments.c, cc_compile.c, cc_object.c, cc_check.c.
+ * Parts of `teamster cc`: cc.c, cc_arguments.c, cc_compile.c, cc_races.c, cc_updates.c,
+ * cc_object.c, cc_check.c.
  */
 
 /** Words, NULL behind the last. */
@@ -69,6 +70,22 @@ void cc_free_arguments(struct cc_arguments *arguments);
  * @return 0, or the exit code: said why */
 int cc_change_object(const char *object, const char *symbols, int is_racy);
 
+/** Files that GCC writes about what it compiles: the program as it was read, and its last form. */
+struct cc_forms {
+    char first[224];
+    char last[224];
+};
+
+/** What a file does that orders threads, without a call. */
+enum cc_races {
+    CC_NO_RACES,
+    CC_UPDATES, ///< OpenMP's `atomic`, `flush` and reductions, which may be called
+    CC_RACES, ///< more: it needs memory in which all instructions are as on one machine
+};
+
+/** @param object  of which there are no forms: what has instructions has CC_RACES */
+enum cc_races cc_find_races(const struct cc_forms *forms, const char *object);
+
 /** The compiler, and where things are. */
 struct cc_driver {
     struct words compiler;
@@ -85,6 +102,12 @@ struct cc_driver {
  * @return 0, or the exit code: said why */
 int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
                const char *object);
+
+/** Put calls into the place of the `lock` instructions of a file in assembler that was compiled
+ * without a red zone.
+ * @param result  the file that is written
+ * @return 0, or -1: it has some that are not known */
+int cc_call_for_updates(const char *path, const char *result);
 
 /** The name of a path's file without what follows its last dot. */
 void cc_stem_of(const char *path, char *stem, size_t size);

@@ -2,11 +2,6 @@
 //
 // What `teamster cc` compiles: the compiler does it, cc_object.c changes what it has made.
 //
-// Whether a file has accesses that rely on the processor's order, which plain instructions
-// hide (a `volatile` flag, the load of an atomic), GCC tells in its dump of the last form of
-// the program. Code of which there is no dump, by other compilers and of assembler, is taken
-// to have some; variables alone have none.
-//
 // The C library's headers are told not to put parts of it into the program, nor to take its
 // checking functions: what is not called by its name cannot be replaced.
 #include "cc.h"
@@ -16,37 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-// ---- is it racy?
-
-static int is_racy_line(const char *line)
-{
-    const char *mark = strstr(line, "={v}");
-
-    if (mark != NULL && strstr(mark, "{CLOBBER") == NULL) {
-        return 1;
-    }
-    return strstr(line, "__atomic_") != NULL ||
-           strstr(line, "__sync_") != NULL || strstr(line, "__asm__") != NULL;
-}
-
-static int has_races(const char *dump, const char *object)
-{
-    FILE *file = fopen(dump, "r");
-    char *line = NULL;
-    size_t room = 0;
-    int found = 0;
-
-    if (file == NULL) {
-        return cc_has_code(object);
-    }
-    while (!found && getline(&line, &room, file) >= 0) {
-        found = is_racy_line(line);
-    }
-    free(line);
-    fclose(file);
-    return found;
-}
 
 // ---- compile
 
@@ -143,45 +107,138 @@ static int is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static int run_compiler(struct cc_driver *driver,
-                        const struct cc_argument *source, const char *object,
-                        const char *dump)
+static void begin_command(const struct cc_driver *driver, struct words *command)
 {
-    struct words command = {0};
+    *command = (struct words){0};
+    words_add_all(command, &driver->compiler);
+    add_flags(driver, command);
+}
+
+static int end_command(struct words *command)
+{
+    const int exit_code = cc_run(command);
+
+    words_free(command);
+    return exit_code;
+}
+
+static int run_compiler(const struct cc_driver *driver,
+                        const struct cc_argument *source, const char *object,
+                        const struct cc_forms *forms)
+{
+    struct words command;
     char option[256];
     char stem[NAME_MAX + 1];
-    int exit_code;
 
+    begin_command(driver, &command);
     cc_stem_of(source->text, stem, sizeof stem);
-    words_add_all(&command, &driver->compiler);
-    add_flags(driver, &command);
     add_dependencies(driver, &command, stem);
     if (driver->is_gcc) {
-        snprintf(option, sizeof option, "-fdump-tree-optimized=%s", dump);
+        snprintf(option, sizeof option, "-fdump-tree-gimple-lineno=%s",
+                 forms->first);
+        words_add(&command, option);
+        snprintf(option, sizeof option, "-fdump-tree-optimized=%s",
+                 forms->last);
         words_add(&command, option);
     }
     words_add(&command, "-c");
     add_source(&command, source, object);
-    exit_code = cc_run(&command);
-    words_free(&command);
-    return exit_code;
+    return end_command(&command);
+}
+
+static int compile_to_assembler(const struct cc_driver *driver,
+                                const struct cc_argument *source,
+                                const char *path)
+{
+    struct words command;
+
+    begin_command(driver, &command);
+    if (driver->arguments.makes_dependencies) {
+        words_add(&command, "-MF"); // they have been told
+        words_add(&command, "/dev/null");
+    }
+    words_add(&command, "-w"); // they have been told, too
+    words_add(&command, "-mno-red-zone");
+    words_add(&command, "-S");
+    add_source(&command, source, path);
+    return end_command(&command);
+}
+
+static int assemble(const struct cc_driver *driver, const char *path,
+                    const char *object)
+{
+    struct words command = {0};
+
+    words_add_all(&command, &driver->compiler);
+    words_add(&command, "-c");
+    words_add(&command, "-x");
+    words_add(&command, "assembler");
+    words_add(&command, path);
+    words_add(&command, "-o");
+    words_add(&command, object);
+    return end_command(&command);
+}
+
+// @return 0; -1: it has instructions that are not known, and the object is as it was;
+//         the compiler's exit code
+static int compile_for_updates(const struct cc_driver *driver,
+                               const struct cc_argument *source,
+                               const char *object)
+{
+    char plain[224];
+    char calling[224];
+    int status;
+
+    snprintf(plain, sizeof plain, "%s/plain.s", driver->temporary);
+    snprintf(calling, sizeof calling, "%s/calling.s", driver->temporary);
+    status = compile_to_assembler(driver, source, plain);
+    if (status == 0) {
+        status = cc_call_for_updates(plain, calling);
+    }
+    if (status == 0) {
+        status = assemble(driver, calling, object);
+    }
+    unlink(plain);
+    unlink(calling);
+    return status;
+}
+
+// @param[out] is_racy  it needs memory in which all instructions are as on one machine
+static int make_object(const struct cc_driver *driver,
+                       const struct cc_argument *source, const char *object,
+                       int *is_racy)
+{
+    struct cc_forms forms;
+    enum cc_races races = CC_NO_RACES;
+    int status;
+
+    snprintf(forms.first, sizeof forms.first, "%s/first", driver->temporary);
+    snprintf(forms.last, sizeof forms.last, "%s/last", driver->temporary);
+    status = run_compiler(driver, source, object, &forms);
+    if (status == 0 && is_file(object)) {
+        races = cc_find_races(&forms, object);
+    }
+    if (races == CC_UPDATES) {
+        status = compile_for_updates(driver, source, object);
+        races = status < 0 ? CC_RACES : CC_NO_RACES;
+    }
+    *is_racy = races != CC_NO_RACES;
+    unlink(forms.first);
+    unlink(forms.last);
+    return status < 0 ? 0 : status;
 }
 
 int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
                const char *object)
 {
-    char dump[224];
-    int exit_code;
+    int is_racy;
+    int exit_code = make_object(driver, source, object, &is_racy);
 
-    snprintf(dump, sizeof dump, "%s/dump", driver->temporary);
-    exit_code = run_compiler(driver, source, object, dump);
     if (exit_code == 0 && is_file(object)) {
-        exit_code =
-            cc_change_object(object, driver->symbols, has_races(dump, object));
+        exit_code = cc_change_object(object, driver->symbols, is_racy);
         if (exit_code != 0) {
             unlink(object); // with its names as they were it is nobody's
         }
     }
-    unlink(dump);
     return exit_code;
 }

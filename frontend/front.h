@@ -193,6 +193,15 @@ int front_robust_end(pthread_mutex_t *mutex) __attribute__((weak));
 /** The caller ends: those that it holds are orphans. */
 void front_robust_orphan(void) __attribute__((weak));
 
+// ---- updates.c. NULL: the program has no `lock` instructions that are called for
+
+/** The program's memory is not sequential, and this node may not be the only one. Before threads
+ * run here. */
+void front_begin_updates(void) __attribute__((weak));
+
+/** It is the only one. */
+void front_end_updates(void) __attribute__((weak));
+
 // ---- saved.c
 
 /** The process begins: what is open now is not the program's. */

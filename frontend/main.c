@@ -330,8 +330,14 @@ int main(int argc, char **argv)
         .why_unsaved = front_why_unsaved,
         .end = end_at_once,
     };
+    if (front_begin_updates != NULL && tmf_is_racy == NULL) {
+        front_begin_updates(); // then threads may run here
+    }
     if (teamster_begin_unchanged(&front_program) != TM_OK) {
         return 70;
+    }
+    if (front_begin_updates != NULL && teamster_stays_alone()) {
+        front_end_updates();
     }
     if (refused != NULL) {
         fprintf(stderr,

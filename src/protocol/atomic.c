@@ -13,18 +13,40 @@
 
 #include <string.h>
 
-static uint64_t result_of(const struct message_atomic *atomic, uint64_t before)
+static uint64_t mask_of(unsigned size)
 {
+    return UINT64_MAX >> (64 - 8 * size);
+}
+
+uint64_t atomic_result(const struct atomic *atomic, uint64_t before)
+{
+    const uint64_t operand = atomic->operand;
+    const uint64_t mask = mask_of(atomic->size);
+
     switch (atomic->op) {
     case ATOMIC_ADD:
-        return before + atomic->operand;
+        return (before + operand) & mask;
+    case ATOMIC_AND:
+        return before & operand;
+    case ATOMIC_OR:
+        return (before | operand) & mask;
+    case ATOMIC_XOR:
+        return (before ^ operand) & mask;
     case ATOMIC_EXCHANGE:
-        return atomic->operand;
+        return operand & mask;
     case ATOMIC_COMPARE:
-        return before == atomic->expected ? atomic->operand : before;
+        return before == (atomic->expected & mask) ? operand & mask : before;
     default:
         return before;
     }
+}
+
+static uint64_t result_of(const struct message_atomic *message, uint64_t before)
+{
+    return atomic_result(&(struct atomic){(enum atomic_op)message->op,
+                                          message->size, message->operand,
+                                          message->expected},
+                         before);
 }
 
 static void send_result(struct engine *engine, node_id to, uint32_t token,
@@ -54,29 +76,31 @@ static const struct flight_kind atomic_flight = {
 static uint64_t word_at(const struct engine *engine,
                         const struct message_atomic *atomic)
 {
-    uint64_t word;
+    uint64_t word = 0; // its bytes come first
 
     memcpy(&word, space_bytes(engine->space, atomic->page) + atomic->offset,
-           sizeof word);
+           atomic->size);
     return word;
 }
 
 // @param[out] diff  [DIFF_MAX] of the page
 // @return its size
-static size_t change_word(struct engine *engine, page_no page_number,
-                          unsigned offset, uint64_t word, uint8_t *diff)
+static size_t change_word(struct engine *engine,
+                          const struct message_atomic *atomic, uint64_t word,
+                          uint8_t *diff)
 {
-    const struct page *page = page_of(engine, page_number);
-    char *bytes = space_bytes_to_change(engine->space, page_number);
+    const struct page *page = page_of(engine, atomic->page);
+    const unsigned offset = atomic->offset;
+    char *bytes = space_bytes_to_change(engine->space, atomic->page);
     size_t size;
 
-    memcpy(bytes + offset, &word, sizeof word);
+    memcpy(bytes + offset, &word, atomic->size);
     if (page->twin != NULL) {
-        memcpy(page->twin + offset, &word, sizeof word);
+        memcpy(page->twin + offset, &word, atomic->size);
     }
-    size = diff_of_range(bytes + offset, offset, sizeof word, diff);
-    update_wrote(engine, page_number, diff, size);
-    space_changed(engine->space, page_number, diff, size);
+    size = diff_of_range(bytes + offset, offset, atomic->size, diff);
+    update_wrote(engine, atomic->page, diff, size);
+    space_changed(engine->space, atomic->page, diff, size);
     return size;
 }
 
@@ -92,8 +116,7 @@ static void perform(struct engine *engine, const struct message_atomic *atomic)
         send_result(engine, atomic->requester, atomic->token, before);
         return;
     }
-    item.size = (uint16_t)change_word(engine, atomic->page, atomic->offset,
-                                      after, diff);
+    item.size = (uint16_t)change_word(engine, atomic, after, diff);
     flight = flight_new(engine, &atomic_flight);
     flight->origin = engine->port->self;
     flight->reply_to = atomic->requester;
@@ -135,24 +158,30 @@ static uint64_t perform_alone(struct engine *engine,
     uint8_t diff[DIFF_MAX];
 
     if (after != before) {
-        (void)change_word(engine, atomic->page, atomic->offset, after, diff);
+        (void)change_word(engine, atomic, after, diff);
     }
     steps_end(engine, none, TM_OK);
     return before;
 }
 
+int engine_atomic_follows(const struct engine *engine, page_no page)
+{
+    return page_of(engine, page)->is_owner ||
+           (!page_of(engine, page)->listed && engine->updates->n_flushes == 0);
+}
+
 void engine_atomic(struct engine *engine, page_no page, unsigned offset,
-                   enum atomic_op op, uint64_t operand, uint64_t expected,
-                   struct waiter *waiter)
+                   const struct atomic *atomic, struct waiter *waiter)
 {
     struct message message = {.type = MESSAGE_atomic};
 
     message.u.atomic = (struct message_atomic){
         .page = page,
         .offset = (uint16_t)offset,
-        .op = (uint8_t)op,
-        .operand = operand,
-        .expected = expected,
+        .size = (uint8_t)atomic->size,
+        .op = (uint8_t)atomic->op,
+        .operand = atomic->operand,
+        .expected = atomic->expected,
         .requester = engine->port->self,
     };
     scopes_note(engine, page); // U2
@@ -165,12 +194,18 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
     port_send(engine->port, fetch_route(engine, page), &message);
 }
 
+static int is_size(unsigned size)
+{
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
 static int makes_sense(const struct engine *engine,
                        const struct message_atomic *atomic)
 {
     const page_no page = atomic->page;
 
-    return page < engine->space->n_pages && atomic->offset % 8 == 0 &&
+    return page < engine->space->n_pages && atomic->op < ATOMIC_OPS &&
+           is_size(atomic->size) && atomic->offset % atomic->size == 0 &&
            (extent_find(engine, page) == NULL ||
             protocol_of(engine, page)->updates != NULL) &&
            atomic->offset < TM_PAGE_SIZE && atomic->hops < hops_max(engine) &&

@@ -103,6 +103,7 @@ static void an_atomic_operation_waits_for_what_is_missing(void **state)
     get(2, &(struct message){.type = MESSAGE_atomic,
                              .u.atomic = {.page = PAGE,
                                           .offset = 16,
+                                          .size = 8,
                                           .op = ATOMIC_ADD,
                                           .operand = 1,
                                           .requester = 2,

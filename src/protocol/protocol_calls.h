@@ -21,14 +21,36 @@ int engine_has_released(const struct engine *engine);
 
 // ---- atomic.c
 
-enum atomic_op { ATOMIC_ADD, ATOMIC_EXCHANGE, ATOMIC_COMPARE, ATOMIC_LOAD };
+enum atomic_op {
+    ATOMIC_ADD,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_EXCHANGE,
+    ATOMIC_COMPARE, ///< exchange if it is as expected
+    ATOMIC_LOAD,
+    ATOMIC_OPS
+};
+
+/** On a word of 1, 2, 4 or 8 bytes, which lies at a multiple of them. */
+struct atomic {
+    enum atomic_op op;
+    unsigned size;
+    uint64_t operand;
+    uint64_t expected; ///< of ATOMIC_COMPARE
+};
+
+/** What becomes of a word; the bytes above its size are 0. */
+uint64_t atomic_result(const struct atomic *atomic, uint64_t before);
 
 /** Perform an atomic operation at the owner of an eager-release page. The caller
- * has released. Result of the waiter: the word's value before.
- * @param offset  in the page, a multiple of 8 */
+ * has released, or engine_atomic_follows(). Result of the waiter: the word's value before. */
 void engine_atomic(struct engine *engine, page_no page, unsigned offset,
-                   enum atomic_op op, uint64_t operand, uint64_t expected,
-                   struct waiter *waiter);
+                   const struct atomic *atomic, struct waiter *waiter);
+
+/** Does such an operation find all that this node has written in the page? Then it may be
+ * performed before that is released, if it is to order nothing else. */
+int engine_atomic_follows(const struct engine *engine, page_no page);
 
 // ---- choices.c
 

@@ -289,7 +289,8 @@ static void what_atomic_operations_write_counts(void **state)
     (void)state;
     copy_page(3, 1);
     hold(MUTEX);
-    engine_atomic(world.engine, 3, 8, ATOMIC_ADD, 1, 0, &world.waiter);
+    engine_atomic(world.engine, 3, 8, &(struct atomic){ATOMIC_ADD, 8, 1, 0},
+                  &world.waiter);
     get_notice(2, NO_MUTEX, 3, 2);
     get(2, &(struct message){
                .type = MESSAGE_atomic_done,

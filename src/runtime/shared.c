@@ -14,6 +14,7 @@
 #include "runtime/cell.h"
 #include "runtime/error_report.h"
 #include "runtime/node.h"
+#include "runtime/unchanged.h"
 
 #include <string.h>
 
@@ -331,32 +332,66 @@ void *tm_realloc_at(void *block, size_t size, const char *file, int line)
 
 // ---- atomic operations
 
+#define OPERATE_HERE(type)                                                     \
+    static uint64_t operate_on_##type(type *word, const struct atomic *atomic) \
+    {                                                                          \
+        type before = __atomic_load_n(word, __ATOMIC_SEQ_CST);                 \
+                                                                               \
+        while (atomic->op != ATOMIC_LOAD &&                                    \
+               !__atomic_compare_exchange_n(                                   \
+                   word, &before, (type)atomic_result(atomic, before), 0,      \
+                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {                      \
+        }                                                                      \
+        return before;                                                         \
+    }
+
+OPERATE_HERE(uint8_t)
+OPERATE_HERE(uint16_t)
+OPERATE_HERE(uint32_t)
+OPERATE_HERE(uint64_t)
+
 // On sequential pages the processor's own operations do.
-static int64_t operate_here(int64_t *word, enum atomic_op op, int64_t operand,
-                            int64_t expected)
+static uint64_t operate_here(void *word, const struct atomic *atomic)
 {
-    switch (op) {
-    case ATOMIC_ADD:
-        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
-    case ATOMIC_EXCHANGE:
-        return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
-    case ATOMIC_COMPARE:
-        __atomic_compare_exchange_n(word, &expected, operand, 0,
-                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-        return expected;
+    switch (atomic->size) {
+    case 1:
+        return operate_on_uint8_t(word, atomic);
+    case 2:
+        return operate_on_uint16_t(word, atomic);
+    case 4:
+        return operate_on_uint32_t(word, atomic);
     default:
-        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+        return operate_on_uint64_t(word, atomic);
     }
 }
 
-static inline __attribute__((always_inline)) int64_t operate(
-    struct node *node, int64_t *word, enum atomic_op op, int64_t operand,
-    int64_t expected, const char *function)
+static int is_coherent_page(const struct node *node, page_no page)
 {
+    return engine_extent(node->engine, page) == NULL ||
+           engine_is_coherent(node->engine, page);
+}
+
+static uint64_t operate_at_owner(struct node *node, struct wait *wait,
+                                 page_no page, const void *word,
+                                 const struct atomic *atomic)
+{
+    engine_atomic(node->engine, page,
+                  (unsigned)((uintptr_t)word % TM_PAGE_SIZE), atomic,
+                  &wait->waiter);
+    wait_end(node, wait);
+    return wait->waiter.result;
+}
+
+static inline __attribute__((always_inline)) int64_t operate(
+    int64_t *word, enum atomic_op op, int64_t operand, int64_t expected,
+    const char *function)
+{
+    struct node *const node = &this_node;
+    const struct atomic atomic = {op, sizeof *word, (uint64_t)operand,
+                                  (uint64_t)expected};
     struct wait wait;
     page_no page;
     int is_coherent;
-    int is_released;
 
     if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
@@ -367,59 +402,84 @@ static inline __attribute__((always_inline)) int64_t operate(
                   function, (void *)word);
     }
     wait_begin(node, &wait);
-    is_coherent = engine_extent(node->engine, page) == NULL ||
-                  engine_is_coherent(node->engine, page);
-    is_released = op == ATOMIC_LOAD || engine_has_released(node->engine);
-    if (is_coherent || !is_released) {
+    is_coherent = is_coherent_page(node, page);
+    if (is_coherent ||
+        (op != ATOMIC_LOAD && !engine_has_released(node->engine))) {
         node_leave(node);
         if (op != ATOMIC_LOAD) {
             wait_for_release(node);
         }
         if (is_coherent) {
-            return operate_here(word, op, operand, expected);
+            return (int64_t)operate_here(word, &atomic);
         }
         wait_begin(node, &wait);
     }
-    engine_atomic(node->engine, page,
-                  (unsigned)((uintptr_t)word % TM_PAGE_SIZE), op,
-                  (uint64_t)operand, (uint64_t)expected, &wait.waiter);
-    wait_end(node, &wait);
-    return (int64_t)wait.waiter.result;
+    return (int64_t)operate_at_owner(node, &wait, page, word, &atomic);
 }
 
 int64_t tm_fetch_add(int64_t *word, int64_t addend)
 {
-    struct node *const node = &this_node;
-
-    return operate(node, word, ATOMIC_ADD, addend, 0, "tm_fetch_add");
+    return operate(word, ATOMIC_ADD, addend, 0, "tm_fetch_add");
 }
 
 int64_t tm_exchange(int64_t *word, int64_t value)
 {
-    struct node *const node = &this_node;
-
-    return operate(node, word, ATOMIC_EXCHANGE, value, 0, "tm_exchange");
+    return operate(word, ATOMIC_EXCHANGE, value, 0, "tm_exchange");
 }
 
 int64_t tm_compare_exchange(int64_t *word, int64_t expected, int64_t value)
 {
-    struct node *const node = &this_node;
-
-    return operate(node, word, ATOMIC_COMPARE, value, expected,
+    return operate(word, ATOMIC_COMPARE, value, expected,
                    "tm_compare_exchange");
 }
 
 int64_t tm_atomic_load(const int64_t *word)
 {
-    struct node *const node = &this_node;
-
-    return operate(node, (int64_t *)(uintptr_t)word, ATOMIC_LOAD, 0, 0,
+    return operate((int64_t *)(uintptr_t)word, ATOMIC_LOAD, 0, 0,
                    "tm_atomic_load");
 }
 
 void tm_atomic_store(int64_t *word, int64_t value)
 {
+    operate(word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
+}
+
+static uint64_t update(struct node *node, void *word,
+                       const struct atomic *atomic)
+{
+    struct wait wait;
+    page_no page;
+    int is_coherent;
+
+    if (!space_find(&node->space, word, &page)) {
+        return operate_here(word, atomic);
+    }
+    wait_begin(node, &wait);
+    is_coherent = is_coherent_page(node, page);
+    if (is_coherent || !engine_atomic_follows(node->engine, page)) {
+        node_leave(node);
+        if (is_coherent) {
+            return operate_here(word, atomic);
+        }
+        wait_for_release(node);
+        wait_begin(node, &wait);
+    }
+    return operate_at_owner(node, &wait, page, word, atomic);
+}
+
+uint64_t teamster_update(void *word, unsigned size, enum teamster_update_op op,
+                         uint64_t operand, uint64_t expected)
+{
+    static const enum atomic_op ops[TEAMSTER_UPDATES] = {
+        [TEAMSTER_ADD] = ATOMIC_ADD,
+        [TEAMSTER_AND] = ATOMIC_AND,
+        [TEAMSTER_OR] = ATOMIC_OR,
+        [TEAMSTER_XOR] = ATOMIC_XOR,
+        [TEAMSTER_EXCHANGE] = ATOMIC_EXCHANGE,
+        [TEAMSTER_COMPARE] = ATOMIC_COMPARE,
+    };
     struct node *const node = &this_node;
 
-    operate(node, word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
+    return update(node, word,
+                  &(struct atomic){ops[op], size, operand, expected});
 }

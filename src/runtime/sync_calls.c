@@ -142,6 +142,13 @@ unsigned tm_node_self(void)
     return node->self;
 }
 
+int teamster_stays_alone(void)
+{
+    const struct bootstrap *bootstrap = &own_node()->bootstrap;
+
+    return !bootstrap_has_launcher(bootstrap) && bootstrap->pmix == NULL;
+}
+
 unsigned tm_node_workers(void)
 {
     struct node *const node = own_node();

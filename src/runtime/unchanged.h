@@ -72,6 +72,36 @@ TM_API tm_status teamster_sem_value(tm_sem *sem, unsigned *value);
  */
 TM_API tm_status teamster_mutex_renew(tm_mutex *mutex);
 
+/** What `lock` instructions of a program do. */
+enum teamster_update_op {
+    TEAMSTER_ADD,
+    TEAMSTER_AND,
+    TEAMSTER_OR,
+    TEAMSTER_XOR,
+    TEAMSTER_EXCHANGE,
+    TEAMSTER_COMPARE, ///< exchange if it is as expected
+    TEAMSTER_UPDATES
+};
+
+/**
+ * An atomic operation that orders nothing else, in any memory: in shared memory where
+ * processors' instructions do not work at once the page's owner performs it.
+ *
+ * @param word      at a multiple of its size
+ * @param size      1, 2, 4, 8 bytes
+ * @param expected  of TEAMSTER_COMPARE
+ * @return the word before; bytes above its size are 0
+ *
+ * Context: an application thread; blocks for a round trip, and for a release if this node has
+ *          written in that page since its last one.
+ */
+TM_API uint64_t teamster_update(void *word, unsigned size,
+                                enum teamster_update_op op, uint64_t operand,
+                                uint64_t expected);
+
+/** Is this node the only one, and will be? Context: any thread. */
+TM_API int teamster_stays_alone(void);
+
 /** The protection of shared memory: PROT_READ | PROT_WRITE, and PROT_EXEC if the program was
  * linked with an executable stack. Context: any thread. */
 TM_API int teamster_memory_protection(void);

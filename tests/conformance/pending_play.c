@@ -55,8 +55,9 @@ static void add(struct world *world, struct node *node)
     adder->number = 1 + sim_random(world->sim, 1000);
     adder->is_out = 1;
     engine_atomic(node->engine, counter_page(world),
-                  world->counter_address % TM_PAGE_SIZE, ATOMIC_ADD,
-                  adder->number, 0, &adder->waiter);
+                  world->counter_address % TM_PAGE_SIZE,
+                  &(struct atomic){ATOMIC_ADD, 8, adder->number, 0},
+                  &adder->waiter);
 }
 
 static void read_word(struct world *world, struct node *node)

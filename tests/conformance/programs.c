@@ -344,8 +344,10 @@ static void do_atomic(struct thread *thread)
     thread->then = count_added;
     thread->step = WAITING;
     engine_atomic(engine_of(thread), counter_page(world),
-                  world->counter_address % TM_PAGE_SIZE, ATOMIC_ADD,
-                  thread->added, 0, &thread->waiter);
+                  world->counter_address % TM_PAGE_SIZE,
+                  &(struct atomic){ATOMIC_ADD, pick(thread, 2) == 0 ? 4 : 8,
+                                   thread->added, 0},
+                  &thread->waiter);
 }
 
 // As a program that waits for it would: then copies of its page are pushed to.

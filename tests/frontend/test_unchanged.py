@@ -548,6 +548,32 @@ class Tests:
             if ("tmf_is_racy" in self.succeed("nm", name + ".o")) != is_racy:
                 raise Failure(f"{name}.c is {'' if is_racy else 'not '}racy")
 
+    def driver_calls_for_updates(self):
+        """What only OpenMP's updates and reductions change takes no sequential memory."""
+        loop = "void f(int n) {{ {0} for (int i = 0; i < n; i++) {{ {1} }} {2} }}"
+        head = "int x, y; long sum(void); double a[9];\n"
+        for name, text, is_racy in (
+                ("update", loop.format("", "_Pragma(\"omp atomic\") x += i;", ""), False),
+                ("sum", loop.format('double s = 0; _Pragma("omp parallel for reduction(+ : s)")',
+                                    "s += i;", "a[0] = s;"), False),
+                ("capture", loop.format("", "_Pragma(\"omp atomic capture\") y = x++;", ""), False),
+                ("null", loop.format("int *p = n > 3 ? &x : 0;", "_Pragma(\"omp atomic\") x++;",
+                                     "y = *p;"), False),
+                ("read", loop.format("", "_Pragma(\"omp atomic read\") y = x;", ""), True),
+                ("order", loop.format("", "_Pragma(\"omp atomic seq_cst\") x += i;", ""), True),
+                ("flush", loop.format("", "_Pragma(\"omp flush\") _Pragma(\"omp atomic\") x++;", ""), False),
+                ("fence", loop.format("", "__sync_synchronize(); _Pragma(\"omp atomic\") x++;", ""), True),
+                ("also", loop.format("", "_Pragma(\"omp atomic\") x++; __atomic_fetch_add(&y, 1, 0);", ""),
+                 True)):
+            self.write(name + ".c", head + text + "\n")
+            self.succeed(self.teamster, "cc", "-O2", "-fopenmp", "-MMD", "-c", name + ".c")
+            names = self.succeed("nm", name + ".o")
+            if ("tmf_is_racy" in names) != is_racy or ("front_locked_" in names) == is_racy:
+                raise Failure(f"{name}: {names}")
+            with open(self.path(name + ".d"), encoding="utf-8") as file:
+                if not file.read().startswith(name + ".o: " + name + ".c"):
+                    raise Failure(f"{name}.d is of something else")
+
     def driver_compiles(self):
         self.write("value.c", "int value = 40; int zeros[1000];\n")
         self.write("main.c", '#include "head.h"\n#include <stdio.h>\n'
@@ -590,6 +616,7 @@ class Tests:
         self.driver_refuses_when_called()
         self.driver_makes()
         self.driver_finds_races()
+        self.driver_calls_for_updates()
         self.driver_keeps_names()
 
 

@@ -466,7 +466,10 @@ static void operate(struct world *world, struct wire_reader *input)
     const struct extent *extent = engine_extent(world->engine, page);
 
     if (extent != NULL && extent->protocol == TM_EAGER_RELEASE) {
-        engine_atomic(world->engine, page, what & ~7u, what % 4, 1, 0,
+        const unsigned size = 1u << what / 64;
+
+        engine_atomic(world->engine, page, what % 64 * size,
+                      &(struct atomic){what % ATOMIC_OPS, size, 1, 0},
                       new_waiter(world));
     }
 }
