@@ -1001,6 +1001,8 @@ class Buddies(Recovery):
             output = job.rest()
             job.expect_nothing_left(output)
             self.expect_no_folder(job, output)
+            if "has been killed, so all nodes end; checkpoints were in their memory" not in output:
+                job.fail("nobody says so", output)
 
     def what_cannot_be_is_refused(self):
         program = self.program("resumed", "-t", 2, "-i", 3)

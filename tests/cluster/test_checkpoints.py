@@ -177,6 +177,17 @@ class Checkpoints:
         if job.process.returncode != 0 or self.result(output) != right:
             job.fail("another result", output)
 
+    def a_killed_launcher_says_how_to_go_on(self):
+        job = self.start(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000),
+                         f"--checkpoint={self.folder},every=5")
+        if not jobs.wait_until(self.generations):
+            job.fail("no checkpoints", job.kill_all())
+        job.process.kill()
+        output = job.rest()
+        job.expect_nothing_left(output)
+        if f"to go on from the newest checkpoint: teamster run --restart={self.folder}\n" not in output:
+            job.fail("nobody says how to go on", output)
+
     def older_files(self, generation):
         """Those that were written for an earlier one."""
         folder = os.path.join(self.folder, f"generation-{generation}")
