@@ -390,9 +390,9 @@ class Buddies(Recovery):
                             *self.words(every=100000), "--spare=e")
         job.await_line("checkpoints are in memory")
         self.save(job)
-        job.await_line("iteration 60$")
+        job.await_line(r"iteration 60\n")
         self.lose(job, "c")
-        job.await_line("iteration 200$")
+        job.await_line(r"iteration 200\n")
         self.lose(job, "b")
         self.expect_goes_on(job, right, n_back=2, n_iterations=300)
 
