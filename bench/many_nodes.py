@@ -3,9 +3,9 @@
 """What a node costs when there are many of them, in the laboratory.
 
     many_nodes.py --build DIR [--nodes N,N,...] [--threads T] [--iterations I]
-                  [--protocol NAME] [--kinds]
+                  [--own PAGES] [--protocol NAME] [--kinds]
 
-A program goes from one grid to another and back: T threads a node, each with four
+A program goes from one grid to another and back: T threads a node, each with four (or PAGES)
 pages of each grid, of which its neighbours read one. `teamster simulate` plays its
 profile, without a policy. The work of a node is the same for any number of nodes, so
 what rises in a row of the table grows faster than the work:
@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 
-OWN = 4  # pages of each thread, in each of two grids
 FIRST = 256
 READ, WRITE = 1, 2
 NODE = {"power": 1, "n_processors": 1, "memory_pages": 1 << 20, "free_pages": 1 << 20,
@@ -39,20 +38,20 @@ COLUMNS = ("nodes", "threads", "start: messages", "KiB", "an iteration: messages
            "busiest", "processor s", "us", "memory MiB", "KiB of a node")
 
 
-def grid_round(n_threads, source, target):
+def grid_round(n_threads, own, source, target):
     """From one grid to the other: a thread reads a page of each neighbour."""
     threads = []
     for i in range(n_threads):
-        first, end = i * OWN, (i + 1) * OWN
-        low, high = max(first - 1, 0), min(end + 1, n_threads * OWN)
+        first, end = i * own, (i + 1) * own
+        low, high = max(first - 1, 0), min(end + 1, n_threads * own)
         threads.append([source + low, high - low, READ, 0,
-                        target + first, OWN, WRITE, 800])
+                        target + first, own, WRITE, 800])
     return threads
 
 
-def profile_of(n_nodes, threads_a_node, protocol):
+def profile_of(n_nodes, threads_a_node, own, protocol):
     n_threads = n_nodes * threads_a_node
-    pages = n_threads * OWN
+    pages = n_threads * own
     other = FIRST + (pages + 255) // 256 * 256
     return {
         "teamster_profile": 1, "teamster": "0.1.0", "program": "grid", "page_bytes": 4096, "iteration": 3,
@@ -63,8 +62,8 @@ def profile_of(n_nodes, threads_a_node, protocol):
         "script": {"protocol": protocol, "n_barriers": 1,
                    "blocks": [[FIRST, pages], [other, pages]],
                    "rounds": [
-                       {"iteration": 4, "threads": grid_round(n_threads, FIRST, other)},
-                       {"iteration": 7, "threads": grid_round(n_threads, other, FIRST)}]}}
+                       {"iteration": 4, "threads": grid_round(n_threads, own, FIRST, other)},
+                       {"iteration": 7, "threads": grid_round(n_threads, own, other, FIRST)}]}}
 
 
 def simulate(options, path, n_iterations):
@@ -118,6 +117,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--nodes", default="4,16,64,256,1024")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--own", type=int, default=4)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--protocol", default="adaptive")
     parser.add_argument("--kinds", action="store_true")
@@ -129,7 +129,7 @@ def main():
         path = os.path.join(folder, "profile.json")
         for n_nodes in map(int, options.nodes.split(",")):
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(profile_of(n_nodes, options.threads, options.protocol), file)
+                json.dump(profile_of(n_nodes, options.threads, options.own, options.protocol), file)
             try:
                 said, row = row_of(options, path, n_nodes)
             except RuntimeError as reason:

@@ -560,7 +560,7 @@ int command_agent(int argc, char **argv)
     spawn_keep_cores_away();
     agent.environment = copy_environment();
     if (open_signals(&agent) != 0 || open_connection(&agent) != 0 ||
-        keeper_start(&agent.keeper, 0) != 0) {
+        keeper_start(&agent.keeper, 0, "") != 0) {
         log_error("the agent cannot start: %m");
         return EXIT_MEMORY;
     }

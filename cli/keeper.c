@@ -16,10 +16,9 @@
 // node down: os/processor_group.h.
 //
 // The keeper is in a session of its own, where no signal from the terminal finds
-// it, and holds no descriptor but its pipe and the folder's lock, so nobody waits for
-// its output to end. It acts at once when the launcher dies, when the nodes' numbers are still
-// theirs or their groups'. An agent's keeper has the agent's standard error as well: if the
-// kernel has killed the agent for memory, nobody else on that host can say so.
+// it, and holds no descriptor but its pipe, the folder's lock, and standard error, on which nobody
+// else can say that the launcher has died, or that the kernel has killed an agent for memory. It
+// acts at once when the launcher dies, when the nodes' numbers are still theirs or their groups'.
 #include "keeper.h"
 
 #include "control.h"
@@ -59,16 +58,23 @@ static int is_of_agent(const struct keeper *keeper)
 }
 
 /** Before the nodes are killed: the kernel may still look for memory. */
-static void explain_end(const struct oom_watch *oom)
+static void explain_end(const struct keeper *keeper, const char *advice,
+                        const struct oom_watch *oom)
 {
     char how[700];
 
-    if (oom_explain(oom, how, sizeof how)) {
+    if (!is_of_agent(keeper)) {
+        dprintf(STDERR_FILENO,
+                "teamster run: the launcher, process %ld, has been killed, so "
+                "all nodes end%s\n",
+                keeper->job, advice);
+    } else if (oom_explain(oom, how, sizeof how)) {
         dprintf(STDERR_FILENO, "the agent was %s\n", how);
     }
 }
 
-_Noreturn static void keep(int from_launcher, const struct keeper *keeper)
+_Noreturn static void keep(int from_launcher, const struct keeper *keeper,
+                           const char *advice)
 {
     static pid_t nodes[TM_MAX_NODES];
     struct oom_watch oom = {0};
@@ -88,7 +94,7 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
             nodes[n_nodes++] = pid;
         }
     }
-    explain_end(&oom);
+    explain_end(keeper, advice, &oom);
     for (unsigned i = 0; i < n_nodes; i++) {
         kill(-nodes[i], SIGKILL);
     }
@@ -101,7 +107,8 @@ _Noreturn static void keep(int from_launcher, const struct keeper *keeper)
 }
 
 _Noreturn static void become_keeper(int from_launcher,
-                                    const struct keeper *keeper)
+                                    const struct keeper *keeper,
+                                    const char *advice)
 {
     sigset_t all;
 
@@ -116,15 +123,14 @@ _Noreturn static void become_keeper(int from_launcher,
     if (keeper->lock < 0) {
         close(LOCK_FD);
     }
-    close_range(is_of_agent(keeper) ? STDERR_FILENO + 1 : STDERR_FILENO, ~0u,
-                0);
+    close_range(STDERR_FILENO + 1, ~0u, 0);
     if (chdir("/") != 0) {
         _exit(1);
     }
-    keep(STDIN_FILENO, keeper);
+    keep(STDIN_FILENO, keeper, advice);
 }
 
-int keeper_start(struct keeper *keeper, long job)
+int keeper_start(struct keeper *keeper, long job, const char *advice)
 {
     int ends[2];
     int error;
@@ -142,7 +148,7 @@ int keeper_start(struct keeper *keeper, long job)
     keeper->pid = fork();
     error = errno;
     if (keeper->pid == 0) {
-        become_keeper(ends[0], keeper);
+        become_keeper(ends[0], keeper, advice);
     }
     close(ends[0]);
     keeper->to_keeper = ends[1];

@@ -14,12 +14,13 @@ struct keeper {
     int lock;          ///< of the folder, for as long as the launcher lives
 };
 
-/** @param job  whose control socket there is to be; 0: of none
+/** @param job  whose control socket there is to be; 0: of none, an agent's
+ * @param advice  behind the words that the launcher has been killed; of an agent it is not read
  *
  * Start it, and make the launcher the parent of everything that nodes leave
  * behind. A folder in memory is made if that is possible.
  * @return 0, -1 with errno set */
-int keeper_start(struct keeper *keeper, long job);
+int keeper_start(struct keeper *keeper, long job, const char *advice);
 
 /** Tell it of a node. */
 void keeper_add(const struct keeper *keeper, pid_t node);

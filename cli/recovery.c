@@ -586,14 +586,16 @@ static int is_unexpected(const struct job *job)
 // What has been done since would be done again.
 static int has_done_more(struct job *job)
 {
-    if (job->plan->is_tried && job->recovery.outside[0] != '\0') {
-        job_say(job,
-                "it does not go back: %s (--buddy goes back all the same; "
-                "docs/checkpoints.md, chapter 9)",
-                job->recovery.outside);
-        return 1;
+    const char *why = recovery_why_not_back(job);
+
+    if (why == NULL) {
+        return 0;
     }
-    return 0;
+    job_say(job,
+            "it does not go back: %s (--buddy goes back all the same; "
+            "docs/checkpoints.md, chapter 9)",
+            why);
+    return 1;
 }
 
 static int may_go_back(struct job *job, const struct saved *back)

@@ -111,6 +111,9 @@ void recovery_note_saved(struct job *job, uint64_t generation,
 tm_status recovery_note_outside(struct job *job, struct node *node,
                                 const struct link_frame *frame);
 
+/** @return what it has done, if the run goes back no more because of that, and lives as long as the job; else NULL */
+const char *recovery_why_not_back(const struct job *job);
+
 /** Say what is due; when that is, if the run is not over before. 0: nothing is. */
 void recovery_poll(struct job *job, uint64_t now_ns);
 uint64_t recovery_due_ns(const struct job *job);

@@ -123,6 +123,13 @@ void recovery_note_saved(struct job *job, uint64_t generation,
     drop_saved(job);
 }
 
+const char *recovery_why_not_back(const struct job *job)
+{
+    return job->plan->is_tried && job->recovery.outside[0] != '\0'
+               ? job->recovery.outside
+               : NULL;
+}
+
 // R5
 tm_status recovery_note_outside(struct job *job, struct node *node,
                                 const struct link_frame *frame)
@@ -139,6 +146,9 @@ tm_status recovery_note_outside(struct job *job, struct node *node,
         }
     }
     link_send(&node->link, BOOT_OUTSIDE_HEARD, NULL, 0);
+    if (!node_is_root(node) && job->phase == JOB_RUNNING) { // it makes no more
+        link_send(&job->nodes[0].link, BOOT_OUTSIDE_HEARD, NULL, 0);
+    }
     drop_saved(job);
     return TM_OK;
 }

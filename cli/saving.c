@@ -43,14 +43,19 @@ void saving_begin(struct job *job)
                             UINT64_C(1000000000);
 }
 
-/** @return NULL, or why the root cannot be asked */
+/** @return NULL, or why the root cannot be asked; lives as long as the job */
 static const char *ask_root(struct job *job)
 {
+    const char *why_not_back = recovery_why_not_back(job);
+
     if (job->plan->checkpoints[0] == '\0' && !job->plan->is_in_memory) {
         return "the run has no --checkpoint=DIR, nor --buddy";
     }
     if (job->phase != JOB_RUNNING) {
         return "the program has not begun yet, or has ended";
+    }
+    if (why_not_back != NULL) {
+        return why_not_back;
     }
     link_send(&job->nodes[0].link, BOOT_SAVE, NULL, 0);
     job->saving.is_asked = 1;

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "os/checkpoint_manifest.h"
 #include "os/descriptor.h"
 #include "os/processor_group.h"
 #include "process_end.h"
@@ -52,8 +53,27 @@ static void open_sinks(struct job *job)
     }
 }
 
+/** What the keeper says of checkpoints if the launcher is killed. */
+static void write_advice(const struct launch_plan *plan, char *text,
+                         size_t size)
+{
+    text[0] = '\0';
+    if (plan->is_in_memory && !plan->is_tried) {
+        snprintf(text, size,
+                 "; checkpoints were in their memory (--checkpoint=DIR has "
+                 "them on a disk)");
+    } else if (!plan->is_in_memory && plan->checkpoints[0] != '\0') {
+        snprintf(text, size,
+                 "; to go on from the newest checkpoint: teamster run "
+                 "--restart=%s",
+                 plan->checkpoints);
+    }
+}
+
 int job_open(struct job *job, const struct launch_plan *plan)
 {
+    char advice[CHECKPOINT_PATH_MAX + 100];
+
     *job = (struct job){
         .n_nodes = plan->n_nodes,
         .plan = plan,
@@ -67,8 +87,9 @@ int job_open(struct job *job, const struct launch_plan *plan)
                 plan->n_nodes);
         return EXIT_MEMORY;
     }
+    write_advice(plan, advice, sizeof advice);
     if (open_signals(job) != 0 ||
-        keeper_start(&job->keeper, (long)getpid()) != 0) {
+        keeper_start(&job->keeper, (long)getpid(), advice) != 0) {
         fprintf(stderr, "teamster run: cannot start: %s" HINT_LIMITS "\n",
                 strerror(errno));
         free(job->nodes);

@@ -9,8 +9,8 @@
 //                  ones too, somebody has all bytes; the newest is taken
 //   stored_keep    the others go
 //   stored_bring   each host that is to have nodes, new ones too, gets what it is to have and
-//                  does not (stored_files.c), a part at a time, from one that has it, through the
-//                  launcher
+//                  does not (stored_files.c), in parts, from one that has it, through the
+//                  launcher: while one is written the next one is read
 //
 // The launcher's own host is one of them, without an agent.
 #include "stored.h"
@@ -194,9 +194,9 @@ static int await_answers(struct job *job)
     return exit_code;
 }
 
-/** Have a part of a file be in `part` of its host. @return 0, or an exit code (told) */
-static int fetch_part(struct job *job, unsigned host,
-                      const struct wire_agent_file *part)
+/** Have a part of a file be in `part` of its host, when that has answered. */
+static void fetch_part(struct job *job, unsigned host,
+                       const struct wire_agent_file *part)
 {
     struct stored *stored = stored_of(job, host);
     static uint8_t bytes[MEMORY_PART];
@@ -205,14 +205,13 @@ static int fetch_part(struct job *job, unsigned host,
     if (host > 0) {
         stored->is_asked = 1;
         memory_send(&job->remote.hosts[host - 1].mux, MUX_READ, part, NULL, 0);
-        return await_answers(job);
+        return;
     }
     size = memory_read_part(job->recovery.folder, part, bytes, sizeof bytes);
     buffer_drop(&stored->part, stored->part.used);
     if (size > 0) {
         buffer_append(&stored->part, bytes, (size_t)size);
     }
-    return 0;
 }
 
 /** Have a host write something; stored.error says what has come of it, when it has answered. */
@@ -233,9 +232,9 @@ static void give_part(struct job *job, unsigned host,
     memory_send(&job->remote.hosts[host - 1].mux, MUX_WRITE, to, bytes, size);
 }
 
-/** To all that want what is there. @return 0, or an exit code (told) */
-static int give_all(struct job *job, const struct wire_agent_file *to,
-                    const void *bytes, size_t size)
+/** To all that want what is there, who will answer. */
+static void give_all(struct job *job, const struct wire_agent_file *to,
+                     const void *bytes, size_t size)
 {
     for (unsigned host = 0; host <= job->remote.n; host++) {
         const struct stored *stored = stored_of(job, host);
@@ -247,7 +246,6 @@ static int give_all(struct job *job, const struct wire_agent_file *to,
                       n_left < size ? (size_t)n_left : size);
         }
     }
-    return await_answers(job);
 }
 
 /** @return a host that cannot keep what it was given; -1: all can */
@@ -288,6 +286,24 @@ static uint64_t most_wanted(struct job *job)
     return most;
 }
 
+/** A part has come: on to those that want it, and meanwhile the next one is fetched.
+ * @return 0, or an exit code (told) */
+static int hand_on_part(struct job *job, unsigned from,
+                        struct wire_agent_file *part, uint64_t n_wanted)
+{
+    const struct buffer *got = &stored_of(job, from)->part;
+
+    if (got->used == 0) {
+        return tell_unread(job);
+    }
+    give_all(job, part, got->bytes + got->start, got->used);
+    part->at += got->used;
+    if (part->at < n_wanted) {
+        fetch_part(job, from, part);
+    }
+    return await_answers(job);
+}
+
 /** Bring each host as much of a file as it wants, until one cannot keep it.
  * @return 0, or an exit code (told) */
 static int bring_file(struct job *job, const struct wire_agent_file *file)
@@ -295,21 +311,19 @@ static int bring_file(struct job *job, const struct wire_agent_file *file)
     const uint64_t n_wanted = most_wanted(job);
     const int from = stored_find_host(job, file);
     struct wire_agent_file part = *file;
-    int exit_code = from < 0 && n_wanted > 0 ? tell_unread(job) : 0;
+    int exit_code;
 
-    for (part.at = 0;
-         part.at < n_wanted && exit_code == 0 && find_refusal(job) < 0;) {
-        const struct buffer *got = &stored_of(job, (unsigned)from)->part;
-
-        exit_code = fetch_part(job, (unsigned)from, &part);
-        if (exit_code == 0 && got->used == 0) {
-            exit_code = tell_unread(job);
-        }
-        if (exit_code == 0) {
-            exit_code =
-                give_all(job, &part, got->bytes + got->start, got->used);
-            part.at += got->used;
-        }
+    if (n_wanted == 0) {
+        return 0;
+    }
+    if (from < 0) {
+        return tell_unread(job);
+    }
+    part.at = 0;
+    fetch_part(job, (unsigned)from, &part);
+    exit_code = await_answers(job);
+    while (part.at < n_wanted && exit_code == 0 && find_refusal(job) < 0) {
+        exit_code = hand_on_part(job, (unsigned)from, &part, n_wanted);
     }
     return exit_code;
 }
@@ -427,8 +441,9 @@ static int bring_manifest(struct job *job,
         stored_of(job, host)->n_wanted =
             stored_has(job, host, &file) ? 0 : size;
     }
-    exit_code = give_all(job, &file, text, size);
+    give_all(job, &file, text, size);
     free(text);
+    exit_code = await_answers(job);
     return exit_code == 0 ? judge_needed(job) : exit_code;
 }
 

@@ -62,8 +62,10 @@ extern "C" {
 /** The size of a page, the unit of sharing, in bytes. */
 #define TM_PAGE_SIZE 4096u
 
-/** The most nodes a cluster can have. */
+/** The most nodes a cluster can have. A laboratory may be built for up to 4096 (docs/simulate.md). */
+#ifndef TM_MAX_NODES
 #define TM_MAX_NODES 1024u
+#endif
 
 #define TM_API __attribute__((visibility("default")))
 #define TM_CHECKED __attribute__((warn_unused_result))

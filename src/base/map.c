@@ -78,6 +78,21 @@ void map_add(struct map *map, uint64_t key, void *record)
     map->n++;
 }
 
+struct map_entry *map_reach(struct map *map, uint64_t key)
+{
+    struct map_entry *entry;
+
+    if (2 * (map->n + 1) > map->capacity) {
+        grow(map);
+    }
+    entry = &map->entries[place_of(map, key)];
+    if (entry->record == NULL) {
+        entry->key = key;
+        map->n++;
+    }
+    return entry;
+}
+
 void *map_take(struct map *map, uint64_t key)
 {
     size_t empty;

@@ -44,7 +44,23 @@ static inline uint32_t map_find_index(const struct map *map, uint64_t key)
 /** As map_add(). @param index  < MAP_NONE */
 static inline void map_add_index(struct map *map, uint64_t key, uint32_t index)
 {
-    map_add(map, key, (void *)((uintptr_t)index + 1)); // 0 is none
+    map_add(map, key, (void *)((uintptr_t)index + 1)); // NULL is none
+}
+
+/** The entry of a key, which is added if there is none: then its index is MAP_NONE, and is to be set
+ * before anything else is asked of the map. Good until a key is added or taken out. */
+struct map_entry *map_reach(struct map *map, uint64_t key);
+
+/** @return the index in an entry, or MAP_NONE */
+static inline uint32_t map_index_in(const struct map_entry *entry)
+{
+    return (uint32_t)(uintptr_t)entry->record - 1;
+}
+
+/** Put one there. @param index  < MAP_NONE */
+static inline void map_set_index(struct map_entry *entry, uint32_t index)
+{
+    entry->record = (void *)((uintptr_t)index + 1);
 }
 
 /** Checks that every record is found under its key. */

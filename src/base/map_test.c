@@ -49,6 +49,31 @@ static void table_equals_an_array_after_random_steps(void **state)
     map_release(&map);
 }
 
+static void an_index_is_found_or_set_where_its_key_is(void **state)
+{
+    uint32_t indices[N_KEYS];
+    struct map map = {0};
+
+    (void)state;
+    memset(indices, 0xff, sizeof indices); // MAP_NONE
+    random_state = 8;
+    for (uint32_t step = 0; step < 20000; step++) {
+        const uint64_t i = random_below(N_KEYS);
+        struct map_entry *entry = map_reach(&map, i * 64);
+
+        assert_int_equal(map_index_in(entry), indices[i]);
+        map_set_index(entry, step);
+        indices[i] = step;
+        assert_int_equal(map_find_index(&map, i * 64), step);
+        if (random_below(3) == 0) {
+            assert_non_null(map_take(&map, i * 64));
+            indices[i] = MAP_NONE;
+        }
+        assert_true(map_is_valid(&map));
+    }
+    map_release(&map);
+}
+
 static void pool_gives_zeroed_records_that_do_not_overlap(void **state)
 {
     struct pool pool;
@@ -77,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_equals_an_array_after_random_steps),
+        cmocka_unit_test(an_index_is_found_or_set_where_its_key_is),
         cmocka_unit_test(pool_gives_zeroed_records_that_do_not_overlap),
     };
 

@@ -59,6 +59,9 @@ struct between {
 
     /** As n_unsent(): of those for which fd() is not readable when they can go. */
     unsigned (*n_unsent)(const void *end);
+
+    /** As n_steps(), of the same. */
+    uint64_t (*n_steps)(const void *end);
 };
 
 #endif

@@ -195,11 +195,13 @@ static void poll_worker(struct fabric *fabric)
 {
     const struct wire *wire = &fabric->wire;
 
-    for (unsigned i = 0; i < N_POLLS; i++) {
-        if (wire->ucx.ucp_worker_progress(wire->worker) == 0) {
-            return;
-        }
+    unsigned polls = 0;
+
+    while (polls < N_POLLS &&
+           wire->ucx.ucp_worker_progress(wire->worker) != 0) {
+        polls++;
     }
+    fabric->n_steps += polls > 0 && fabric->n_unsent > 0;
 }
 
 /** Until all that was queued for nodes that take it has gone, or a time. */
@@ -532,6 +534,11 @@ static unsigned count_unsent(const void *end)
     return ((const struct fabric *)end)->n_unsent;
 }
 
+static uint64_t count_steps(const void *end)
+{
+    return ((const struct fabric *)end)->n_steps;
+}
+
 // ---- meeting ----
 
 /** @return one that is lost; NULL: none */
@@ -583,4 +590,5 @@ const struct between between_ucx = {
     .arm = arm_end,
     .fd = fd_of_end,
     .n_unsent = count_unsent,
+    .n_steps = count_steps,
 };

@@ -74,6 +74,7 @@ struct fabric {
     unsigned n_events;     ///< to be told
     unsigned n_timed;      ///< paths that are being made
     unsigned n_unsent;     ///< of all that are not forgotten
+    uint64_t n_steps;      ///< by which some of those may have gone
     uint64_t waiting;      ///< the memory of these
     uint64_t most_waiting; ///< 0: any
     uint64_t time_ns;      ///< in which this node did poll

@@ -186,6 +186,10 @@ struct transport {
      * while there are some, progress() must be called again soon. */
     unsigned (*n_unsent)(const struct net *net);
 
+    /** Calls of progress(), so far, by which pieces of those messages may have gone: a
+     * long one is counted above until its last piece has. */
+    uint64_t (*n_steps)(const struct net *net);
+
     /** A file descriptor for poll(); -1 if the transport has none. */
     int (*wait_fd)(struct net *net);
 

@@ -400,6 +400,7 @@ static tm_status ucx_connect(struct net *net, const struct net_place *places,
 // I3, after a step. UCX does not say whose pieces have gone, if any have.
 static void ring_if_unsent(struct net *net)
 {
+    net->n_steps += net->n_unsent > 0;
     for (unsigned i = 0; net->n_unsent > 0 && i < net->n_nodes; i++) {
         if (net->peers[i].n_unsent > 0) {
             ring_peer(net, &net->peers[i]);
@@ -443,6 +444,12 @@ static unsigned ucx_n_unsent(const struct net *net)
 {
     return net->n_unsent +
            (net->far != NULL ? net->between->n_unsent(net->far) : 0);
+}
+
+static uint64_t ucx_n_steps(const struct net *net)
+{
+    return net->n_steps +
+           (net->far != NULL ? net->between->n_steps(net->far) : 0);
 }
 
 // ---- closing ----
@@ -494,6 +501,7 @@ const struct transport transport_ucx = {
     .note_polling = ucx_note_polling,
     .has_doorbell = ucx_has_doorbell,
     .n_unsent = ucx_n_unsent,
+    .n_steps = ucx_n_steps,
     .wait_fd = ucx_wait_fd,
     .close = ucx_close,
     .counters = ucx_counters,

@@ -56,6 +56,7 @@ struct net {
     struct frame_pool pool;
     struct inbox inbox;
     unsigned n_unsent; ///< frames that UCX keeps until there is room for them
+    uint64_t n_steps;  ///< by which pieces of these may have gone
     unsigned n_untold; ///< nodes of this host that are lost
     net_event_fn *event;
     int is_in_progress;

@@ -407,6 +407,9 @@ static uint64_t n_rings(struct harness_node *node)
     return counters.rings;
 }
 
+#define N_ROOM 64 // pieces that fit into a node's queue
+#define N_LONG 16 // frames of 8 pieces each
+
 // Node 0 has frames that wait for node 1, which begins and ends polling, and takes none.
 static void flood_one(struct harness_node *node)
 {
@@ -466,7 +469,77 @@ static void who_is_sent_nothing_is_not_rung(void **unused)
         harness_run(&transport_ucx, 4, let_others_sleep, NULL), 4);
 }
 
-#define N_LONG 16 // frames of 8 pieces each; there is room for 64 pieces
+// Node WHO sends node 1 so many frames of a piece each, or one of 8.
+static void send_frames(struct harness_node *node, node_id who, unsigned n,
+                        uint32_t size)
+{
+    static uint8_t body[MESSAGE_BODY_MAX];
+    struct message message = {
+        .type = MESSAGE_thread_stack, .body = body, .body_size = size};
+
+    for (unsigned i = 0; node->self == who && i < n; i++) {
+        node->transport->send(node->net, 1, &message);
+    }
+    harness_barrier(node);
+}
+
+static void make_progress(struct harness_node *node, node_id who, unsigned n)
+{
+    for (unsigned i = 0; node->self == who && i < n; i++) {
+        node->transport->progress(node->net);
+    }
+    harness_barrier(node);
+}
+
+// All have sent node 1 something, and so are connected with it: half of what has room, so
+// that what it has taken is free again.
+static void meet_node_1(struct harness_node *node)
+{
+    const int *n_come = node->state;
+
+    send_frames(node, 0, 1, MESSAGE_BODY_MAX);
+    send_frames(node, 2, 1, MESSAGE_BODY_MAX);
+    send_frames(node, 2, N_ROOM / 2 - 16, 10);
+    while (node->self == 1 && *n_come < 2 + N_ROOM / 2 - 16) {
+        node->transport->progress(node->net);
+    }
+    harness_barrier_with_progress(node);
+}
+
+// Node 2 leaves room for two pieces of a frame of 8, then for three.
+static void step_piece_by_piece(struct harness_node *node)
+{
+    const struct transport *transport = node->transport;
+    static int n_come;
+    uint64_t n_steps;
+
+    node->state = &n_come;
+    node->receive = count_arrivals;
+    meet_node_1(node);
+    send_frames(node, 2, N_ROOM - 2, 10);
+    send_frames(node, 0, 1, MESSAGE_BODY_MAX);
+    make_progress(node, 0, 100);
+    n_steps = transport->n_steps(node->net);
+    make_progress(node, 0, 100);
+    harness_check(transport->n_steps(node->net) == n_steps);
+    make_progress(node, 1, 10);
+    send_frames(node, 2, N_ROOM - 3, 10);
+    make_progress(node, 0, 1);
+    if (node->self == 0) {
+        harness_check(transport->n_unsent(node->net) == 1);
+        harness_check(transport->n_steps(node->net) > n_steps);
+    }
+    harness_barrier_with_progress(node);
+    transport->close(node->net);
+}
+
+static void pieces_that_have_gone_are_steps(void **unused)
+{
+    (void)unused;
+    use_shared_memory();
+    assert_all_ended_well(
+        harness_run(&transport_ucx, 3, step_piece_by_piece, NULL), 3);
+}
 
 // Node 1 sleeps whenever it has nothing, and is sent long frames.
 static void sleep_between_pieces(struct harness_node *node)
@@ -976,6 +1049,7 @@ int main(void)
         cmocka_unit_test(who_looks_is_not_woken),
         cmocka_unit_test(who_is_sent_nothing_is_not_rung),
         cmocka_unit_test(long_frames_wake_who_sleeps),
+        cmocka_unit_test(pieces_that_have_gone_are_steps),
         cmocka_unit_test(a_killed_peer_does_no_harm_and_leaves_nothing),
         cmocka_unit_test(segments_are_made_in_the_folder_of_the_run),
         cmocka_unit_test(close_pushes_out_what_is_queued),

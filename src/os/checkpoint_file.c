@@ -251,13 +251,10 @@ static enum checkpoint_read judge_end(struct checkpoint_reader *reader)
                : CHECKPOINT_TORN;
 }
 
-// What is stored of a record, to reader->bytes if it is all, else to reader->packed.
-static enum checkpoint_read read_stored(struct checkpoint_reader *reader,
-                                        uint32_t *stored, uint32_t *size)
+// What is in front of a record; or behind the last one.
+static enum checkpoint_read read_sizes(struct checkpoint_reader *reader,
+                                       uint32_t *stored, uint32_t *size)
 {
-    uint8_t *to;
-    uint64_t found;
-
     if (!get(reader, stored, sizeof *stored) ||
         (*stored > 0 && !get(reader, size, sizeof *size))) {
         return CHECKPOINT_TORN;
@@ -265,8 +262,20 @@ static enum checkpoint_read read_stored(struct checkpoint_reader *reader,
     if (*stored == 0) {
         return judge_end(reader);
     }
-    if (*size > CHECKPOINT_RECORD_MAX || *stored > *size) {
-        return CHECKPOINT_TORN;
+    return *size > CHECKPOINT_RECORD_MAX || *stored > *size ? CHECKPOINT_TORN
+                                                            : CHECKPOINT_RECORD;
+}
+
+// What is stored of a record, to reader->bytes if it is all, else to reader->packed.
+static enum checkpoint_read read_stored(struct checkpoint_reader *reader,
+                                        uint32_t *stored, uint32_t *size)
+{
+    const enum checkpoint_read front = read_sizes(reader, stored, size);
+    uint8_t *to;
+    uint64_t found;
+
+    if (front != CHECKPOINT_RECORD) {
+        return front;
     }
     to = *stored < *size ? reader->packed : reader->bytes;
     if (!get(reader, to, *stored) || !get(reader, &found, sizeof found)) {
@@ -303,6 +312,26 @@ enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
     return found == CHECKPOINT_RECORD && stored < *size
                ? unpack(reader, stored, *size)
                : found;
+}
+
+// The checksum behind a record is what the next one goes on from.
+enum checkpoint_read checkpoint_skip(struct checkpoint_reader *reader)
+{
+    uint32_t stored;
+    uint32_t size;
+    const enum checkpoint_read front = read_sizes(reader, &stored, &size);
+
+    if (front != CHECKPOINT_RECORD) {
+        return front;
+    }
+    if (fseeko(reader->file, (off_t)stored, SEEK_CUR) != 0) {
+        return CHECKPOINT_TORN;
+    }
+    reader->sum.n_bytes += stored;
+    reader->n_skipped += stored;
+    return get(reader, &reader->sum.hash, sizeof reader->sum.hash)
+               ? CHECKPOINT_RECORD
+               : CHECKPOINT_TORN;
 }
 
 const char *checkpoint_why(enum checkpoint_read found)

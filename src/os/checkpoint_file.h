@@ -66,6 +66,7 @@ struct checkpoint_reader {
     FILE *file;
     uint8_t *bytes; ///< [CHECKPOINT_RECORD_MAX]
     struct checkpoint_sum sum;
+    uint64_t n_skipped;              ///< bytes of records that were gone past
     uint8_t *packed;                 ///< [CHECKPOINT_RECORD_MAX]
     struct compression *compression; ///< NULL: none has been needed
 };
@@ -94,6 +95,9 @@ int checkpoint_has_read(const struct checkpoint_reader *reader,
 /** The next record. Accepts any bytes. @param[out] size  of reader->bytes */
 enum checkpoint_read checkpoint_read(struct checkpoint_reader *reader,
                                      uint32_t *size);
+
+/** Go past the next record, which others read and check. As checkpoint_read(), without `bytes`. */
+enum checkpoint_read checkpoint_skip(struct checkpoint_reader *reader);
 
 /** The record at a place; others may follow it. As checkpoint_read(), which says that it is torn
  * if it is not the one that was written there. */

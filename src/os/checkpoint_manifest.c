@@ -21,6 +21,8 @@
 #define FIRST_LINE "Teamster checkpoint 4\n"
 #define MANIFEST_MAX (1u << 20)
 #define WHOLE_KEPT 2u
+#define SHARE_RECORDS                                                          \
+    16u // one behind the other, so that pages that lie together stay so
 
 static const struct {
     const char *name;
@@ -382,13 +384,31 @@ unsigned checkpoint_place_of(unsigned file, unsigned n_files, unsigned n_nodes,
            (unsigned)(item % count_places(file, n_files, n_nodes));
 }
 
+struct checkpoint_share checkpoint_share_of(unsigned file, unsigned n_files,
+                                            unsigned n_nodes, unsigned place)
+{
+    const unsigned first = first_place(file, n_files, n_nodes);
+    const unsigned n = count_places(file, n_files, n_nodes);
+
+    return (struct checkpoint_share){
+        .place = place >= first && place < first + n ? place - first : n,
+        .n = n,
+    };
+}
+
 int checkpoint_is_read_at(unsigned file, unsigned n_files, unsigned n_nodes,
                           unsigned place)
 {
-    const unsigned first = first_place(file, n_files, n_nodes);
+    const struct checkpoint_share share =
+        checkpoint_share_of(file, n_files, n_nodes, place);
 
-    return place >= first &&
-           place < first + count_places(file, n_files, n_nodes);
+    return share.place < share.n;
+}
+
+int checkpoint_is_in_share(const struct checkpoint_share *share,
+                           uint64_t number)
+{
+    return number / SHARE_RECORDS % share->n == share->place;
 }
 
 // ---- on the disk

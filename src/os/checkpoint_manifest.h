@@ -79,7 +79,7 @@ TM_CHECKED tm_status checkpoint_manifest_read(
 // ---- who reads what
 
 /** Which of n_nodes reads a file of a checkpoint of n_files, as far as an item of it goes:
- * those that had neighbours have them again. @param item  a page's block, a thread's place
+ * those that had neighbours have them again. @param item  a thread's place
  * @return < n_nodes */
 unsigned checkpoint_place_of(unsigned file, unsigned n_files, unsigned n_nodes,
                              uint64_t item);
@@ -87,6 +87,20 @@ unsigned checkpoint_place_of(unsigned file, unsigned n_files, unsigned n_nodes,
 /** Are there items of a file that one of n_nodes reads? */
 int checkpoint_is_read_at(unsigned file, unsigned n_files, unsigned n_nodes,
                           unsigned place);
+
+/** What one of n nodes reads of a file's records. */
+struct checkpoint_share {
+    unsigned place; ///< of this node among them; n: it reads none
+    unsigned n;
+};
+
+/** What is that, of the node at a place? */
+struct checkpoint_share checkpoint_share_of(unsigned file, unsigned n_files,
+                                            unsigned n_nodes, unsigned place);
+
+/** Is a record among these? @param number  how many are in front of it */
+int checkpoint_is_in_share(const struct checkpoint_share *share,
+                           uint64_t number);
 
 // ---- on the disk
 

@@ -105,6 +105,38 @@ static void records_come_back_as_they_were(void **state)
     unlink(path);
 }
 
+// Every other one.
+static void records_may_be_gone_past(void **state)
+{
+    char path[CHECKPOINT_PATH_MAX];
+    struct checkpoint_reader reader;
+    struct checkpoint_sum sum;
+    uint32_t size;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", folder);
+    sum = write_file(path, 100);
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = 0; i < 100; i += 2) {
+        assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_RECORD);
+        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
+        assert_int_equal(size, (i + 1) % sizeof text + 1);
+        assert_memory_equal(reader.bytes, text, size);
+    }
+    assert_true(reader.n_skipped > 0);
+    assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_END);
+    assert_int_equal(reader.sum.hash, sum.hash);
+    checkpoint_read_end(&reader);
+    assert_int_equal(truncate(path, (off_t)sum.n_bytes - 13), 0);
+    assert_null(checkpoint_read_begin(&reader, path));
+    for (unsigned i = 0; i < 99; i++) {
+        assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_RECORD);
+    }
+    assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_TORN);
+    checkpoint_read_end(&reader);
+    unlink(path);
+}
+
 static char *read_bytes(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -355,6 +387,33 @@ static void count_readers(unsigned n_files, unsigned n_nodes)
     }
 }
 
+// L2 of runtime/checkpoint_load.c.
+static void each_record_is_read_by_one(void **state)
+{
+    (void)state;
+    for (unsigned n_nodes = 1; n_nodes <= 9; n_nodes++) {
+        unsigned n_read[9] = {0};
+
+        for (uint64_t number = 0; number < 900; number++) {
+            unsigned n_readers = 0;
+
+            for (unsigned place = 0; place < n_nodes; place++) {
+                const struct checkpoint_share share =
+                    checkpoint_share_of(1, 2, n_nodes, place);
+                const int is_read = checkpoint_is_in_share(&share, number);
+
+                n_readers += (unsigned)is_read;
+                n_read[place] += (unsigned)is_read;
+            }
+            assert_int_equal(n_readers, 1);
+        }
+        for (unsigned place = 0; place < n_nodes; place++) {
+            assert_true(checkpoint_is_read_at(1, 2, n_nodes, place) ==
+                        (n_read[place] > 0));
+        }
+    }
+}
+
 static void who_has_items_of_a_file_reads_it(void **state)
 {
     (void)state;
@@ -596,6 +655,8 @@ int main(void)
             each_byte_of_a_compressed_record_that_changes_is_seen, begin, end),
         cmocka_unit_test_setup_teardown(a_head_is_read_without_the_rest, begin,
                                         end),
+        cmocka_unit_test_setup_teardown(records_may_be_gone_past, begin, end),
+        cmocka_unit_test(each_record_is_read_by_one),
         cmocka_unit_test(who_has_items_of_a_file_reads_it),
         cmocka_unit_test_setup_teardown(
             a_generation_outlives_those_whose_files_it_has, begin, end),

@@ -105,6 +105,17 @@ static void send_outbox(struct engine *engine, struct flight *flight,
     port_send(engine->port, to, &message);
 }
 
+// One is empty no more: its place among those that are not.
+static void note_filled(struct updates *updates, node_id to)
+{
+    unsigned place = updates->n_filled++;
+
+    for (; place > 0 && updates->filled[place - 1] > to; place--) {
+        updates->filled[place] = updates->filled[place - 1];
+    }
+    updates->filled[place] = to;
+}
+
 // Room for so many bytes in one message.
 static void prepare_outbox(struct engine *engine, struct flight *flight,
                            node_id to, size_t size)
@@ -116,7 +127,9 @@ static void prepare_outbox(struct engine *engine, struct flight *flight,
         ensure_memory(outbox->bytes != NULL);
     }
     if (outbox->used + size > MESSAGE_BODY_MAX) {
-        send_outbox(engine, flight, to);
+        send_outbox(engine, flight, to); // it stays on the list: more follows
+    } else if (outbox->used == 0) {
+        note_filled(engine->updates, to);
     }
 }
 
@@ -238,32 +251,24 @@ static void finish(struct engine *engine, struct flight *flight)
 static node_id only_receiver(const struct engine *engine,
                              const struct flight *flight)
 {
-    const struct roster *roster = &engine->port->roster;
-    node_id only = NODE_NONE;
+    const struct updates *updates = engine->updates;
 
-    for (unsigned i = 0; i < roster->n_live; i++) {
-        if (engine->updates->outboxes[roster->live[i]].used > 0) {
-            if (only != NODE_NONE || flight->outstanding > 0) {
-                return NODE_NONE;
-            }
-            only = roster->live[i];
-        }
-    }
-    return only;
+    return updates->n_filled == 1 && flight->outstanding == 0
+               ? updates->filled[0]
+               : NODE_NONE;
 }
 
 void flight_depart(struct engine *engine, struct flight *flight)
 {
-    const struct roster *roster = &engine->port->roster;
+    struct updates *updates = engine->updates;
     const node_id only = only_receiver(engine, flight);
 
     flight->is_followed =
         only != NODE_NONE && flight->kind->has_follower(engine, flight, only);
-    for (unsigned i = 0; i < roster->n_live; i++) {
-        if (engine->updates->outboxes[roster->live[i]].used > 0) {
-            send_outbox(engine, flight, roster->live[i]);
-        }
+    for (unsigned i = 0; i < updates->n_filled; i++) {
+        send_outbox(engine, flight, updates->filled[i]);
     }
+    updates->n_filled = 0;
     if (flight->outstanding == 0) {
         finish(engine, flight);
     } else {

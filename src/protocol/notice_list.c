@@ -10,7 +10,7 @@
 
 #include "base/vector.h"
 
-#define WRITER_BITS 11u
+#define WRITER_BITS 13u
 
 _Static_assert(TM_MAX_NODES < 1u << WRITER_BITS, "a writer fits in");
 
@@ -29,10 +29,21 @@ const struct notice *notice_list_find(const struct notice_list *list,
 
 static void make_past(struct notice_list *list, uint32_t index)
 {
-    (void)map_take(&list->by_page,
-                   key_of(list->at[index].page, list->at[index].writer));
     list->at[index].is_past = 1;
     list->n_past++;
+}
+
+// What is there for good is as long as it has to be: a node of many has heard of most pages.
+static void shrink_list(struct notice_list *list)
+{
+    struct notice *at;
+
+    if (list->room > list->n + list->n / 2 + 64) {
+        at = realloc(list->at, (list->n + 64) * sizeof *list->at);
+        ensure_memory(at != NULL);
+        list->at = at;
+        list->room = list->n + 64;
+    }
 }
 
 // N3
@@ -49,10 +60,9 @@ static void compact_list(struct notice_list *list)
     for (uint32_t i = 0; i < list->n; i++) {
         counts[i + 1] = counts[i];
         if (!list->at[i].is_past) {
-            const uint64_t key = key_of(list->at[i].page, list->at[i].writer);
-
-            (void)map_take(&list->by_page, key);
-            map_add_index(&list->by_page, key, counts[i]);
+            map_set_index(map_reach(&list->by_page, key_of(list->at[i].page,
+                                                           list->at[i].writer)),
+                          counts[i]);
             list->at[counts[i + 1]++] = list->at[i];
         }
     }
@@ -63,6 +73,7 @@ static void compact_list(struct notice_list *list)
     list->n = counts[list->n];
     list->n_past = 0;
     free(counts);
+    shrink_list(list);
 }
 
 // Versions wrap; stamps, which are of 64 bits, do not.
@@ -75,8 +86,9 @@ static int is_newer(const struct notice *notice, const struct notice *than)
 
 int notice_list_add(struct notice_list *list, const struct notice *notice)
 {
-    const uint64_t key = key_of(notice->page, notice->writer);
-    const uint32_t index = map_find_index(&list->by_page, key);
+    struct map_entry *entry =
+        map_reach(&list->by_page, key_of(notice->page, notice->writer));
+    const uint32_t index = map_index_in(entry);
 
     if (index != MAP_NONE) {
         const struct notice *known = &list->at[index];
@@ -87,10 +99,10 @@ int notice_list_add(struct notice_list *list, const struct notice *notice)
         }
         make_past(list, index);
     }
-    compact_list(list);
+    map_set_index(entry, list->n);
     vector_reserve(list->at, list->room, list->n + 1);
-    map_add_index(&list->by_page, key, list->n);
     list->at[list->n++] = *notice;
+    compact_list(list);
     return 1;
 }
 
@@ -194,6 +206,7 @@ void notice_list_forget(struct notice_list *list, const struct extent *extent)
         if (!list->at[i].is_past && page >= extent->page &&
             page < extent->page + extent->n_pages &&
             list->at[i].serial <= extent->serial) {
+            (void)map_take(&list->by_page, key_of(page, list->at[i].writer));
             make_past(list, i);
         }
     }

@@ -22,6 +22,9 @@
 #include "protocol/notice_list.h"
 #include "protocol/scopes.h"
 
+#define PARTS_KEPT                                                             \
+    64u // so much room stays: there are many of them at the start
+
 struct notices {
     struct notice_list list;
     struct notice *parts; ///< of what nodes have told, but not to its end: N5
@@ -321,6 +324,11 @@ static void hear_parts(struct engine *engine, node_id from, uint64_t mutex)
         }
     }
     notices->n_parts = kept;
+    if (kept == 0 && notices->room > PARTS_KEPT) {
+        free(notices->parts);
+        notices->parts = NULL;
+        notices->room = 0;
+    }
     tell_stale(engine);
 }
 

@@ -60,6 +60,8 @@ struct updates {
     struct flight **flights;
     size_t n_flights; ///< slots
     struct outbox outboxes[TM_MAX_NODES];
+    node_id filled[TM_MAX_NODES]; ///< [n_filled] that have something, rising
+    unsigned n_filled;
     struct {
         struct pending_update *first;
         struct pending_update *last;

@@ -57,6 +57,7 @@
 // W4  The service thread's priority is bounded (service_priority.c).
 // W5  Who waits for room at a receiver looks for it soon, and less often the longer there
 //     is none: where hundreds of nodes send to one they would keep the processors from it.
+//     A piece of a long message that has gone is room, too.
 #include "runtime/attendance.h"
 
 #include "base/ensure.h"
@@ -337,14 +338,17 @@ static uint64_t lazy_ns(const struct attendance *attendance, int has_doorbell,
 }
 
 // W5: as long again as it has waited.
-static uint64_t unsent_ns(struct attendant *attendant, unsigned n_unsent,
-                          uint64_t now_ns)
+static uint64_t unsent_ns(struct attendant *attendant,
+                          struct attendant_unsent unsent, uint64_t now_ns)
 {
-    if (attendant->n_unsent == 0 || n_unsent < attendant->n_unsent) {
+    const struct attendant_unsent before = attendant->unsent;
+
+    if (before.n == 0 || unsent.n < before.n ||
+        unsent.n_steps != before.n_steps) {
         attendant->unsent_ns = now_ns;
     }
-    attendant->n_unsent = n_unsent;
-    return n_unsent == 0 ? UINT64_MAX
+    attendant->unsent = unsent;
+    return unsent.n == 0 ? UINT64_MAX
            : now_ns - attendant->unsent_ns > UNSENT_NS
                ? now_ns - attendant->unsent_ns
                : UNSENT_NS;
@@ -352,10 +356,11 @@ static uint64_t unsent_ns(struct attendant *attendant, unsigned n_unsent,
 
 uint64_t attendant_sleep_ns(struct attendant *attendant,
                             const struct attendance *attendance,
-                            int has_doorbell, int is_busy, unsigned n_unsent,
-                            uint64_t due_ns, uint64_t now_ns)
+                            int has_doorbell, int is_busy,
+                            struct attendant_unsent unsent, uint64_t due_ns,
+                            uint64_t now_ns)
 {
-    const uint64_t room_ns = unsent_ns(attendant, n_unsent, now_ns);
+    const uint64_t room_ns = unsent_ns(attendant, unsent, now_ns);
     uint64_t most_ns =
         is_busy ? TICK_NS : lazy_ns(attendance, has_doorbell, now_ns);
 

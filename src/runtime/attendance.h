@@ -65,6 +65,12 @@ enum attendant_state {
     ATTENDANT_YIELDS, ///< the same: a sender needs a processor
 };
 
+/** What waits until its receivers have room. */
+struct attendant_unsent {
+    unsigned n;       ///< messages
+    uint64_t n_steps; ///< by which pieces of such may have gone, so far
+};
+
 enum attendant_event {
     ATTENDANT_NOTHING, ///< it polled, and there was nothing
     ATTENDANT_COVERED, ///< the same, but a worker polls, or more will come soon
@@ -76,11 +82,11 @@ enum attendant_event {
 
 struct attendant {
     enum attendant_state state;
-    uint64_t news_ns;   ///< when something came
-    uint64_t tick_ns;   ///< when it last did what is due by time
-    unsigned n_stuck;   ///< how often it was refused since
-    unsigned n_unsent;  ///< messages that waited when it last went to sleep
-    uint64_t unsent_ns; ///< since when none of them has gone
+    uint64_t news_ns;               ///< when something came
+    uint64_t tick_ns;               ///< when it last did what is due by time
+    unsigned n_stuck;               ///< how often it was refused since
+    struct attendant_unsent unsent; ///< when it last went to sleep
+    uint64_t unsent_ns;             ///< since when nothing of that has gone
 };
 
 /** It goes on after it has polled or slept: it polls again, or naps while a worker
@@ -111,11 +117,11 @@ uint64_t attendant_nap_ns(const struct attendant *attendant,
 
 /** @return for how long it sleeps, if nothing arrives
  * @param is_busy     something is due by time
- * @param n_unsent    messages that wait until their receivers have room
  * @param due_ns      when something else is due; UINT64_MAX: nothing is */
 uint64_t attendant_sleep_ns(struct attendant *attendant,
                             const struct attendance *attendance,
-                            int has_doorbell, int is_busy, unsigned n_unsent,
-                            uint64_t due_ns, uint64_t now_ns);
+                            int has_doorbell, int is_busy,
+                            struct attendant_unsent unsent, uint64_t due_ns,
+                            uint64_t now_ns);
 
 #endif

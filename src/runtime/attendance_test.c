@@ -290,9 +290,9 @@ static void do_as_state_says(struct kernel_thread *thread)
         break;
     case ATTENDANT_SLEEPS:
         sleep_for(thread,
-                  attendant_sleep_ns(&node->attendant, &node->attendance,
-                                     has_doorbell(), 0, 0, NEVER_NS,
-                                     world.now_ns),
+                  attendant_sleep_ns(
+                      &node->attendant, &node->attendance, has_doorbell(), 0,
+                      (struct attendant_unsent){0}, NEVER_NS, world.now_ns),
                   1);
         break;
     case ATTENDANT_NAPS:
@@ -787,7 +787,8 @@ static uint64_t sleep_with_unsent(struct attendant *attendant, unsigned n,
 {
     static const struct attendance attendance;
 
-    return attendant_sleep_ns(attendant, &attendance, 1, is_busy, n, NEVER_NS,
+    return attendant_sleep_ns(attendant, &attendance, 1, is_busy,
+                              (struct attendant_unsent){.n = n}, NEVER_NS,
                               now_ns);
 }
 
@@ -817,6 +818,33 @@ static void who_waits_for_room_looks_less_often_in_the_end(void **unused)
     assert_int_equal(sleep_with_unsent(&attendant, 1, 0, now_ns), soon_ns);
 }
 
+// A long message is one until its last piece has gone.
+static void who_sends_a_long_message_looks_soon_as_long_as_pieces_go(
+    void **unused)
+{
+    static const struct attendance attendance;
+    struct attendant attendant = {0};
+    struct attendant_unsent unsent = {.n = 1};
+    uint64_t now_ns = SECOND_NS;
+    uint64_t since_ns;
+
+    (void)unused;
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t sleep_ns = attendant_sleep_ns(&attendant, &attendance, 1, 0,
+                                               unsent, NEVER_NS, now_ns);
+
+        assert_int_equal(sleep_ns, 50 * US_NS);
+        now_ns += sleep_ns;
+        unsent.n_steps++;
+    }
+    since_ns = now_ns;
+    for (unsigned i = 0; i < 3; i++) {
+        now_ns += attendant_sleep_ns(&attendant, &attendance, 1, 0, unsent,
+                                     NEVER_NS, now_ns);
+    }
+    assert_int_equal(now_ns - since_ns, (50 + 50 + 100) * US_NS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -825,6 +853,8 @@ int main(void)
         cmocka_unit_test(
             a_short_gap_ends_polling_only_where_processors_are_scarce),
         cmocka_unit_test(who_waits_for_room_looks_less_often_in_the_end),
+        cmocka_unit_test(
+            who_sends_a_long_message_looks_soon_as_long_as_pieces_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,8 @@
 // B1 A manifest is on a host only when each file is on two, if there are two.
 // B2 A generation goes from a host only when the one after it is on all hosts.
 // B3 If nobody has asked for it, what is saved takes no memory that the program needs: a node that can get
-//    less than it had when it was saved has the launcher know; all of it goes, and the run goes back no more.
+//    less than it had when it was saved has the launcher know; all of it goes, and the run goes back no more. The
+//    root hears of that, and has no node save anything from then on, also when that one has left.
 #include "runtime/buddies.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -156,12 +157,10 @@ int buddies_is_too_much(const char *why)
 }
 
 // Of all nodes of its host together. REQUIRES(node->mutex)
-static uint64_t spare_memory(struct node *node,
-                             const struct memory_state *memory)
+static uint64_t spare_memory(struct node *node, uint64_t available)
 {
     return planned_faults_spare(&node->planned_faults,
-                                node->checkpoint.generation,
-                                memory->available.bytes);
+                                node->checkpoint.generation, available);
 }
 
 const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
@@ -183,7 +182,7 @@ const char *buddies_why_too_much(struct node *node, uint64_t n_bytes,
     memory_read(&watch, &memory);
     node_enter(node);
     n_beside = capacity_n_beside(node, node->n_nodes);
-    spare = spare_memory(node, &memory) / n_beside;
+    spare = spare_memory(node, memory.available.bytes) / n_beside;
     node->buddies.room = spare / TIMES_IN_MEMORY;
     will_do = !node->options.buddy_is_tried ||
               (!has_paged(node) && n_whole <= spare / TIMES_IF_TRIED);
@@ -358,17 +357,14 @@ static tm_status receive(struct node *node, node_id from,
 // REQUIRES(node->mutex)
 static int is_short(struct node *node)
 {
-    struct memory_watch watch;
-    struct memory_state memory;
+    const struct node_sample *sample = observer_sample(node);
 
     if (has_paged(node)) {
         return 1;
     }
-    if (memory_open(&watch, "") != TM_OK) {
-        return 0;
-    }
-    memory_read(&watch, &memory);
-    return spare_memory(node, &memory) < node->buddies.n_whole;
+    return sample_get(&sample->n_samples) > 0 &&
+           spare_memory(node, sample_get(&sample->available)) <
+               node->buddies.n_whole;
 }
 
 static int tick(struct node *node)

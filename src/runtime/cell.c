@@ -11,8 +11,8 @@
 //
 //   bits  0 to 7    as the pattern: who writes one byte too many, say a zero, is seen
 //         8 to 19   size of the block
-//        20 to 31   0: it is live; else the node that has freed it, + 1
-//        32 to 63   of all that and the address, so that nothing else is a mark, nor a
+//        20 to 32   0: it is live; else the node that has freed it, + 1
+//        33 to 63   of all that and the address, so that nothing else is a mark, nor a
 //                   copy of it elsewhere
 #include "runtime/cell.h"
 
@@ -24,7 +24,7 @@
 #define FILL 0xa5u
 
 _Static_assert(HEAP_REDZONE == sizeof(uint64_t), "the mark");
-_Static_assert(HEAP_SMALL_MAX < 1u << 12 && TM_MAX_NODES < 1u << 12, "fields");
+_Static_assert(HEAP_SMALL_MAX < 1u << 12 && TM_MAX_NODES < 1u << 13, "fields");
 
 static char *place_of_mark(const char *cell, uint64_t capacity)
 {
@@ -35,7 +35,7 @@ static uint64_t make_mark(const char *cell, uint64_t size, unsigned freed_by)
 {
     const uint64_t low = (uint64_t)freed_by << 20 | size << 8 | FILL;
 
-    return random_mix((uintptr_t)cell ^ low << 32) >> 32 << 32 | low;
+    return random_mix((uintptr_t)cell ^ low << 31) >> 33 << 33 | low;
 }
 
 static void write_mark(char *cell, uint64_t capacity, uint64_t mark)
@@ -98,7 +98,7 @@ enum cell_state cell_read(const char *cell, uint64_t capacity,
                           node_id *freed_by)
 {
     const uint64_t mark = read_mark(cell, capacity);
-    const unsigned by = mark >> 20 & 0xfff;
+    const unsigned by = mark >> 20 & 0x1fff;
     const uint64_t size = size_in(mark);
 
     if (size == 0 || size > capacity - HEAP_REDZONE || by > TM_MAX_NODES ||

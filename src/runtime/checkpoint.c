@@ -210,6 +210,18 @@ static int is_spoilt(struct node *node)
     return 1;
 }
 
+// Nobody has asked for checkpoints, and the run goes back to none, whoever is still there.
+static int is_in_vain(struct node *node)
+{
+    if (!node->options.buddy_is_tried || !outside_is_heard(node)) {
+        return 0;
+    }
+    if (is_asked(&node->checkpoint)) {
+        give_up(node, "the run goes back no more");
+    }
+    return 1;
+}
+
 static int may_begin(struct node *node)
 {
     const struct prepared *prepared = &node->prepared;
@@ -561,7 +573,8 @@ static int lead(struct node *node)
 
     switch (checkpoint->step) {
     case CUT_IDLE:
-        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node)) {
+        if (clock_now_ns() >= checkpoint->due_ns && !is_spoilt(node) &&
+            !is_in_vain(node)) {
             if (may_begin(node)) {
                 begin(node);
             } else {

@@ -231,15 +231,26 @@ void restore_all(struct node *node);
 /** A node has read its part. */
 void restore_loaded(struct node *node, const struct message *message);
 
+/** What is read of a file of the checkpoint that this run goes on from. */
+struct restore_part {
+    uint64_t generation;
+    unsigned file;
+    uint64_t
+        until; ///< bytes: what begins there or behind is not looked at, and
+               ///< need not be there
+    struct checkpoint_share share; ///< others are gone past
+    uint64_t n_read;               ///< bytes; filled in
+};
+
 /**
- * Go through the messages in a file of the checkpoint that this run goes on from, in order.
+ * Go through messages in a file, in order.
  *
- * @param until  bytes: what begins there or behind is not looked at, and need not be there
  * @param take   @return 0: no more
  * @return NULL, or why it cannot be read, or is not what was written
  */
-const char *restore_each(
-    const struct node *node, uint64_t generation, unsigned file, uint64_t until,
-    int (*take)(void *owner, const struct message *message), void *owner);
+const char *restore_each(const struct node *node, struct restore_part *part,
+                         int (*take)(void *owner,
+                                     const struct message *message),
+                         void *owner);
 
 #endif

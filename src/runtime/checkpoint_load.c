@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The clerk reads this node's part of a checkpoint: it goes through the files that have pages for
-// this node to read, and writes these where the program has them. Other files need not be on its host. Pages that have not
+// this node to read, and writes these where the program has them. Other files need not be on its host. Where there
+// are more nodes than files some share one: each reads some of its records, and goes past the others. Pages that have not
 // changed for some time are in older files: a file says which, where in it, and the checksum
 // in front of that place.
 //
 // L1 What is read from an older file is the record that was written there.
+// L2 Each record of a file is read by one node.
+#include "base/clock.h"
 #include "base/ensure.h"
 #include "base/log.h"
 #include "pages/causality.h"
@@ -22,6 +25,8 @@ struct loading {
     unsigned n_files;
     unsigned place; ///< of this node among those there are
     unsigned n_nodes;
+    uint64_t n_pages; ///< that have been read ...
+    uint64_t n_bytes; ///< ... of files of this generation
 };
 
 /** A file of an earlier generation that is read. */
@@ -34,16 +39,12 @@ struct older_file {
 /** A file whose pages are loaded. */
 struct file_load {
     struct node *node;
-    const struct loading *loading;
-    unsigned file;
-    const char *why;   ///< a page cannot be; NULL: all could
-    uint64_t *n_pages; ///< that have been read
+    uint64_t generation;
+    const char *why;  ///< a page cannot be; NULL: all could
+    uint64_t n_pages; ///< that have been read
     struct older_file older[CHECKPOINT_OLDER_MAX];
     unsigned n_older;
 };
-
-_Static_assert(SPACE_BLOCK % STRETCH_PAGES == 0,
-               "a stretch is read by one node");
 
 // ---- pages
 
@@ -69,7 +70,7 @@ static const char *load_page(struct node *node, page_no page,
     return NULL;
 }
 
-static const char *load_stretch(const struct file_load *load,
+static const char *load_stretch(struct file_load *load,
                                 const struct message *message)
 {
     const struct message_pages_saved *saved = &message->u.pages_saved;
@@ -79,7 +80,7 @@ static const char *load_stretch(const struct file_load *load,
     for (unsigned i = 0; i < STRETCH_PAGES && why == NULL; i++) {
         if ((saved->which >> i & 1) != 0) {
             why = load_page(load->node, saved->page + i, message, &at);
-            ++*load->n_pages;
+            load->n_pages++;
         }
     }
     return why != NULL                ? why
@@ -92,9 +93,8 @@ static const char *load_stretch(const struct file_load *load,
 static void older_path(const struct file_load *load,
                        const struct message_pages_kept *kept, char *path)
 {
-    checkpoint_older_path(path, load->node->options.restart,
-                          load->loading->generation, kept->generation,
-                          kept->index);
+    checkpoint_older_path(path, load->node->options.restart, load->generation,
+                          kept->generation, kept->index);
 }
 
 static int is_open_as(const struct older_file *older,
@@ -165,44 +165,33 @@ static const char *load_kept(struct file_load *load,
 
 // ---- a file
 
-static int has_pages_for_here(const struct loading *loading, unsigned file)
-{
-    return checkpoint_is_read_at(file, loading->n_files, loading->n_nodes,
-                                 loading->place);
-}
-
-// Who reads it: all of a stretch is in one place.
-static int is_for_here(const struct file_load *load, page_no page)
-{
-    const struct loading *loading = load->loading;
-
-    return checkpoint_place_of(load->file, loading->n_files, loading->n_nodes,
-                               page / SPACE_BLOCK) == loading->place;
-}
-
 static int take_pages(void *owner, const struct message *message)
 {
     struct file_load *load = owner;
 
-    if (message->type == MESSAGE_pages_saved &&
-        is_for_here(load, message->u.pages_saved.page)) {
+    if (message->type == MESSAGE_pages_saved) {
         load->why = load_stretch(load, message);
-    } else if (message->type == MESSAGE_pages_kept &&
-               is_for_here(load, message->u.pages_kept.page)) {
+    } else if (message->type == MESSAGE_pages_kept) {
         load->why = load_kept(load, &message->u.pages_kept);
     }
     return load->why == NULL;
 }
 
-static const char *load_file(struct node *node, const struct loading *loading,
-                             unsigned file, uint64_t *n_pages)
+// L2
+static const char *load_file(struct node *node, struct loading *loading,
+                             unsigned file,
+                             const struct checkpoint_share *share)
 {
-    struct file_load load = {
-        .node = node, .loading = loading, .file = file, .n_pages = n_pages};
-    const char *why = restore_each(node, loading->generation, file, UINT64_MAX,
-                                   take_pages, &load);
+    struct file_load load = {.node = node, .generation = loading->generation};
+    struct restore_part part = {.generation = loading->generation,
+                                .file = file,
+                                .until = UINT64_MAX,
+                                .share = *share};
+    const char *why = restore_each(node, &part, take_pages, &load);
 
     close_older(&load);
+    loading->n_pages += load.n_pages;
+    loading->n_bytes += part.n_read;
     return why != NULL ? why : load.why;
 }
 
@@ -236,30 +225,45 @@ static void tell_loaded(struct node *node, unsigned file, const char *why)
     node_leave(node);
 }
 
+// @return NULL, or why a file cannot be read @param[out] file  the last one that was
+static const char *load_files(struct node *node, struct loading *loading,
+                              unsigned *n_read, unsigned *file)
+{
+    const char *why = NULL;
+
+    for (unsigned i = 0; i < loading->n_files && why == NULL; i++) {
+        const struct checkpoint_share share = checkpoint_share_of(
+            i, loading->n_files, loading->n_nodes, loading->place);
+
+        if (share.place < share.n) {
+            why = load_file(node, loading, i, &share);
+            ++*n_read;
+            *file = i;
+        }
+    }
+    return why;
+}
+
 static void load_part(struct node *node)
 {
+    const uint64_t began_ns = clock_now_ns();
     struct loading loading;
-    const char *why = NULL;
-    uint64_t n_pages = 0;
+    const char *why;
     unsigned n_read = 0;
     unsigned file = 0;
 
     planned_faults_delay_load(&node->planned_faults);
     loading = describe_loading(node);
-    for (; file < loading.n_files && why == NULL; file++) {
-        if (has_pages_for_here(&loading, file)) {
-            why = load_file(node, &loading, file, &n_pages);
-            n_read++;
-        }
-    }
-    log_debug("checkpoint %" PRIu64 ": %" PRIu64
-              " pages, read in %u of %u files",
-              loading.generation, n_pages, n_read, loading.n_files);
+    why = load_files(node, &loading, &n_read, &file);
+    log_debug("checkpoint %" PRIu64 ": %" PRIu64 " pages, %" PRIu64
+              " bytes, read in %u of %u files, %.1f ms",
+              loading.generation, loading.n_pages, loading.n_bytes, n_read,
+              loading.n_files, (double)(clock_now_ns() - began_ns) * 1e-6);
     node_enter(node);
-    buddies_note_read(node, n_pages * TM_PAGE_SIZE);
+    buddies_note_read(node, loading.n_pages * TM_PAGE_SIZE);
     node_leave(node);
     wait_for_release(node);
-    tell_loaded(node, file - 1, why);
+    tell_loaded(node, file, why);
 }
 
 void clerk_load(struct node *node, uint64_t generation, unsigned n_files)

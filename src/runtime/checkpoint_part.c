@@ -32,11 +32,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/** With --buddy the manifest is one message: so many older files it may name, of all nodes. */
+/** With --buddy the manifest is one message: so many older files it may name, of so many nodes. With more
+ * there is no checkpoint. */
 #define OLDER_IN_MEMORY 2048u
+#define NODES_IN_MEMORY 1024u
 #define MANIFEST_LINE 80u // "older", five numbers
 
-_Static_assert((OLDER_IN_MEMORY + TM_MAX_NODES) * MANIFEST_LINE +
+_Static_assert((OLDER_IN_MEMORY + NODES_IN_MEMORY) * MANIFEST_LINE +
                        2 * CHECKPOINT_ARGUMENTS_MAX <=
                    MESSAGE_BODY_MAX,
                "a manifest is a body");

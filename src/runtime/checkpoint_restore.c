@@ -131,33 +131,52 @@ static _Noreturn void refuse(struct node *node, const char *what)
     log_fatal(EXIT_MISMATCH, "--restart=%s: %s", node->options.restart, what);
 }
 
-const char *restore_each(
-    const struct node *node, uint64_t generation, unsigned file, uint64_t until,
-    int (*take)(void *owner, const struct message *message), void *owner)
+// @return NULL, or why it cannot be read
+static const char *take_next(struct checkpoint_reader *reader, int is_taken,
+                             int (*take)(void *owner,
+                                         const struct message *message),
+                             void *owner, int *is_over)
+{
+    struct message message;
+    uint32_t size;
+    const enum checkpoint_read found =
+        is_taken ? checkpoint_read(reader, &size) : checkpoint_skip(reader);
+
+    *is_over = found != CHECKPOINT_RECORD;
+    if (found == CHECKPOINT_END || (found == CHECKPOINT_RECORD && !is_taken)) {
+        return NULL;
+    }
+    if (found != CHECKPOINT_RECORD ||
+        message_decode(reader->bytes, size, &message) != TM_OK) {
+        return checkpoint_why(found);
+    }
+    *is_over = !take(owner, &message);
+    return NULL;
+}
+
+const char *restore_each(const struct node *node, struct restore_part *part,
+                         int (*take)(void *owner,
+                                     const struct message *message),
+                         void *owner)
 {
     struct checkpoint_reader reader;
     char path[CHECKPOINT_PATH_MAX];
-    enum checkpoint_read found;
-    struct message message;
-    uint32_t size;
+    uint64_t number = 0;
+    int is_over = 0;
     const char *why;
 
-    checkpoint_file_path(path, node->options.restart, generation, file);
+    checkpoint_file_path(path, node->options.restart, part->generation,
+                         part->file);
     why = checkpoint_read_begin(&reader, path);
     if (why != NULL) {
         return why;
     }
-    while (!checkpoint_has_read(&reader, until) &&
-           (found = checkpoint_read(&reader, &size)) != CHECKPOINT_END) {
-        if (found != CHECKPOINT_RECORD ||
-            message_decode(reader.bytes, size, &message) != TM_OK) {
-            why = checkpoint_why(found);
-            break;
-        }
-        if (!take(owner, &message)) {
-            break;
-        }
+    while (why == NULL && !is_over &&
+           !checkpoint_has_read(&reader, part->until)) {
+        why = take_next(&reader, checkpoint_is_in_share(&part->share, number++),
+                        take, owner, &is_over);
     }
+    part->n_read = reader.sum.n_bytes - reader.n_skipped;
     checkpoint_read_end(&reader);
     return why;
 }
@@ -186,9 +205,11 @@ static void read_file(struct node *node, unsigned file, take_fn *take)
 {
     const struct checkpoint_manifest *manifest = node->checkpoint.restored;
     struct passage passage = {node, file, take};
-    const char *why =
-        restore_each(node, manifest->generation, file,
-                     manifest->files[file].n_head, take_record, &passage);
+    struct restore_part head = {.generation = manifest->generation,
+                                .file = file,
+                                .until = manifest->files[file].n_head,
+                                .share = {.n = 1}};
+    const char *why = restore_each(node, &head, take_record, &passage);
 
     if (why != NULL) {
         refuse(node, why);

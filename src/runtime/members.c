@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** So long a way to a node is kept that has left: it may still be ending. */
+/** So long ways to nodes are kept that have left: they may still be ending. */
 #define FORGET_NS (2000 * 1000 * 1000u)
 
 // ---- standing still
@@ -115,8 +115,11 @@ static void note_come(struct node *node, node_id id)
 
 static void note_gone(struct node *node, node_id id)
 {
-    node->members.gone = id;
-    node->members.gone_ns = clock_now_ns();
+    struct members *members = &node->members;
+
+    ensure(members->n_gone < TM_MAX_NODES);
+    members->gone[members->n_gone++] = id;
+    members->gone_ns = clock_now_ns();
     log_debug("node %u has left", id);
 }
 
@@ -329,13 +332,29 @@ static void open_members(struct node *node)
         .tell = tell,
     };
 
-    node->members.gone = NODE_NONE;
     node->members.is_new = node->bootstrap.joins > 0;
     node->members.machine =
         membership_new(&node->port, node->engine, node->sync, &ops);
     if (node->members.machine == NULL) {
         log_fatal(EXIT_MEMORY, "no memory for the list of members");
     }
+}
+
+// All together, some time after the last of them.
+static void forget_who_has_left(struct node *node)
+{
+    struct members *members = &node->members;
+
+    if (node_is_frozen(node)) {
+        members->gone_ns = clock_now_ns(); // it is still giving its pages
+    }
+    if (clock_now_ns() - members->gone_ns <= FORGET_NS) {
+        return;
+    }
+    for (unsigned i = 0; i < members->n_gone; i++) {
+        node->transport->remove_peer(node->net, members->gone[i]);
+    }
+    members->n_gone = 0;
 }
 
 static int tick(struct node *node)
@@ -349,14 +368,7 @@ static int tick(struct node *node)
                     node->self);
         membership_leave(members->machine);
     }
-    if (node_is_frozen(node)) {
-        members->gone_ns = clock_now_ns(); // it is still giving its pages
-    }
-    if (members->gone != NODE_NONE &&
-        clock_now_ns() - members->gone_ns > FORGET_NS) {
-        node->transport->remove_peer(node->net, members->gone);
-        members->gone = NODE_NONE;
-    }
+    forget_who_has_left(node);
     membership_tick(members->machine);
     return membership_is_busy(members->machine) || node_is_frozen(node);
 }

@@ -17,8 +17,9 @@ struct members {
     int has_asked; ///< to leave
     _Atomic unsigned n_terms;       ///< SIGTERMs; counted by their handler
     uint8_t has_left[TM_MAX_NODES]; ///< nothing is sent to them any more
-    node_id gone;                   ///< has left a moment ago, NODE_NONE
-    uint64_t gone_ns;
+    node_id gone[TM_MAX_NODES];     ///< have left a moment ago
+    unsigned n_gone;
+    uint64_t gone_ns; ///< when the last of these did
 };
 
 /** Nodes have met. @param host_of  [n_nodes] */

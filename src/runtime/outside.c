@@ -169,3 +169,8 @@ void outside_heard(struct node *node)
     atomic_store(&node->outside.is_heard, 1);
     kthread_wake_all(&node->outside.is_heard);
 }
+
+int outside_is_heard(const struct node *node)
+{
+    return atomic_load(&node->outside.is_heard) != 0;
+}

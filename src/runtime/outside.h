@@ -62,7 +62,10 @@ void outside_tell(struct node *node);
 /** The program goes on without the runtime, so that nothing can be told any more. On the root, while it runs. */
 void outside_end(struct node *node);
 
-/** The launcher knows. Service thread. */
+/** The launcher knows, of this node or, at the root, of another one. Service thread. */
 void outside_heard(struct node *node);
+
+/** Does the launcher know, so that the run goes back no more? */
+int outside_is_heard(const struct node *node);
 
 #endif

@@ -187,6 +187,14 @@ static void arm_transport(struct node *node, struct attendant *attendant,
     }
 }
 
+static struct attendant_unsent unsent_of(const struct node *node)
+{
+    return (struct attendant_unsent){
+        .n = node->transport->n_unsent(node->net),
+        .n_steps = node->transport->n_steps(node->net),
+    };
+}
+
 // @return how long to sleep at most, if it is to sleep
 static uint64_t attend(struct node *node, struct pace *pace, int has_doorbell,
                        uint64_t now_ns)
@@ -209,10 +217,9 @@ static uint64_t attend(struct node *node, struct pace *pace, int has_doorbell,
     if (attendant->state == ATTENDANT_ARMS) {
         arm_transport(node, attendant, now_ns);
     }
-    most_ns =
-        attendant_sleep_ns(attendant, &node->attendance, has_doorbell,
-                           pace->is_busy, node->transport->n_unsent(node->net),
-                           engine_due_ns(node->engine), clock_now_ns());
+    most_ns = attendant_sleep_ns(attendant, &node->attendance, has_doorbell,
+                                 pace->is_busy, unsent_of(node),
+                                 engine_due_ns(node->engine), clock_now_ns());
     node_leave(node);
     return most_ns;
 }

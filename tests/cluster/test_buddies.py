@@ -390,9 +390,9 @@ class Buddies(Recovery):
                             *self.words(every=100000), "--spare=e")
         job.await_line("checkpoints are in memory")
         self.save(job)
-        job.await_line("iteration 60$")
+        job.await_line(r"iteration 60\n")
         self.lose(job, "c")
-        job.await_line("iteration 200$")
+        job.await_line(r"iteration 200\n")
         self.lose(job, "b")
         self.expect_goes_on(job, right, n_back=2, n_iterations=300)
 
@@ -694,6 +694,22 @@ class Buddies(Recovery):
             job.fail(f"exit code {code}", output)
         self.expect_no_folder(job, output)
 
+    def nobody_has_asked_and_who_was_short_of_memory_has_left(self):
+        """B3: the run goes back no more, so the nodes that stay save nothing."""
+        self.variables["TEAMSTER_TEST_EVERY"] = "0:200"
+        self.variables["TEAMSTER_TEST_SPARE"] = "1:100000"
+        job = self.start_unasked(*WORK[:2], "-i", 1000, "-p", 2000, "-b", 300, options=("--verbose",))
+        job.await_line("from now on this run goes back no more, and ends if a node is lost: on n1 there was too little")
+        self.expect_given_back(job)
+        self.change(job, "remove", "1")
+        answer = self.ask(job, "checkpoint", job.process.pid)
+        if answer[0] == 0 or "no checkpoint: on n1 there was too little memory left" not in answer[1]:
+            job.fail(f"{answer}", job.kill_all())
+        output = job.expect_success()
+        if re.search(r"checkpoint \d+: iteration", output.partition("has left the run")[2]):
+            job.fail("nodes have saved what nobody will go back to", output)
+        self.expect_no_folder(job, output)
+
     def nobody_has_asked_and_it_pages(self):
         """What was saved is given back when nodes have no room for pages that all change at once."""
         hosts = self.folder + ".hosts"
@@ -985,6 +1001,8 @@ class Buddies(Recovery):
             output = job.rest()
             job.expect_nothing_left(output)
             self.expect_no_folder(job, output)
+            if "has been killed, so all nodes end; checkpoints were in their memory" not in output:
+                job.fail("nobody says so", output)
 
     def what_cannot_be_is_refused(self):
         program = self.program("resumed", "-t", 2, "-i", 3)

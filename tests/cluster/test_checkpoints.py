@@ -32,7 +32,7 @@ PROGRAMS = {"rarely": "resumed"}
 N_RUNS = 4  # of test `app`
 N_KILLS = 8
 RESULT = re.compile(r"\b([0-9a-f]{16})$", re.M)
-READ = re.compile(r"pages, read in (\d+) of \d+ files$", re.M)
+READ = re.compile(r"(\d+) pages, (\d+) bytes, read in (\d+) of \d+ files", re.M)
 PROTOCOLS = [name for name in jobs.PROTOCOLS if name != "homeless"]
 GOES_ON = "goes on from checkpoint"
 USAGE, OUTPUT, MISMATCH, CONFIGURATION = 64, 73, 76, 78
@@ -176,6 +176,17 @@ class Checkpoints:
         output = job.rest()
         if job.process.returncode != 0 or self.result(output) != right:
             job.fail("another result", output)
+
+    def a_killed_launcher_says_how_to_go_on(self):
+        job = self.start(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 2000),
+                         f"--checkpoint={self.folder},every=5")
+        if not jobs.wait_until(self.generations):
+            job.fail("no checkpoints", job.kill_all())
+        job.process.kill()
+        output = job.rest()
+        job.expect_nothing_left(output)
+        if f"to go on from the newest checkpoint: teamster run --restart={self.folder}\n" not in output:
+            job.fail("nobody says how to go on", output)
 
     def older_files(self, generation):
         """Those that were written for an earlier one."""
@@ -459,8 +470,25 @@ class Checkpoints:
             output = self.expect(n_nodes, (), f"--restart={self.folder}", "--verbose")
             found = READ.findall(output)
             if (self.result(output) != right or
-                    sorted(map(int, found)) != n_read):
+                    sorted(int(n_files) for _, _, n_files in found) != n_read):
                 raise jobs.Failure(f"{found}, not {n_read}:\n{output}")
+
+    def nodes_that_share_a_file_read_it_once(self):
+        """Together all of both files, and each page once; checksums and the like are read by all."""
+        words = ("-t", 4, "-i", 200, "-b", 2000)
+        right = self.result(self.expect(1, self.program("resumed", *words)))
+        self.run_until(2, self.program("resumed", *words, "-p", 2000))
+        generation = max(self.generations())
+        folder = os.path.join(self.folder, f"generation-{generation}")
+        n_bytes = sum(os.path.getsize(os.path.join(folder, f"node-{i}")) for i in (0, 1))
+        n_pages = set()
+        for n_nodes in (2, 8):
+            output = self.expect(n_nodes, (), f"--restart={self.folder}", "--verbose")
+            found = READ.findall(output)
+            n_pages.add(sum(int(pages) for pages, _, _ in found))
+            n_read = sum(int(n) for _, n, _ in found)
+            if self.result(output) != right or len(n_pages) != 1 or n_read > 1.1 * n_bytes:
+                raise jobs.Failure(f"{found}, {n_bytes} bytes:\n{output}")
 
     def other_arguments_are_told(self):
         self.run_until(2, self.program("resumed", "-t", 3, "-i", 100000, "-p", 500))

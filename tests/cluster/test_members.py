@@ -220,6 +220,22 @@ class Members:
         if "it leaves the run" not in output:
             job.fail("it does not say that it leaves", output)
 
+    @staticmethod
+    def n_doorbells(pid):
+        """Of nodes that it can ring, and its own."""
+        return jobs.read_bytes(f"/proc/{pid}/maps").count(b"teamster-doorbell")
+
+    def who_leaves_right_behind_another_is_forgotten(self):
+        """Nothing of a node that has left stays with the others."""
+        job = self.start_endless(4)
+        self.expect(job, self.when_running(job, "remove", 3), 0, "has left")
+        self.expect(job, self.ask("remove", job.process.pid, 2), 0, "has left")
+        root = job.node(0)
+        if not jobs.wait_until(lambda: self.n_doorbells(root) == 2):
+            job.fail(f"of 2 nodes {self.n_doorbells(root)} doorbells are there",
+                     job.kill_all())
+        self.expect_right(job)
+
     def a_period_is_looked_for_when_nodes_have_left(self):
         """What was known of the program's barriers was forgotten with the rest."""
         rounds = self.path("tests", "cluster", "rounds")

@@ -451,7 +451,10 @@ class Tests:
         self.wait_for_nodes(job, n_nodes)
         time.sleep(dice.random() * dice.choice((0.05, 1.0)))
         job.process.kill()
-        self.expect_end(job, -signal.SIGKILL, f"seed {seed}: launcher killed")
+        output = self.expect_end(job, -signal.SIGKILL, f"seed {seed}: launcher killed")
+        said = f"teamster run: the launcher, process {job.process.pid}, has been killed, so all nodes end\n"
+        if output.count(said) != 1:
+            job.fail(f"seed {seed}: not said once: {said}", output)
 
     def signals(self, seed):
         dice = random.Random(seed)
