@@ -33,6 +33,12 @@ static int begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
+// Of a variable of a C++ function: each node has its own (frontend/cxx.c).
+static int is_guard(const char *section)
+{
+    return begins_with(section, ".bss._ZGV");
+}
+
 static const char *new_name(const struct object *object,
                             const Elf64_Shdr *section)
 {
@@ -44,7 +50,7 @@ static const char *new_name(const struct object *object,
     if (begins_with(name, ".fini_array")) {
         return "tm_end";
     }
-    if (!object_is_variable(object, section)) {
+    if (!object_is_variable(object, section) || is_guard(name)) {
         return NULL;
     }
     if (section->sh_size <= SMALL) {

@@ -37,6 +37,14 @@ static int is_volatile(const char *line)
     return strstr(line, "={v}") != NULL && !has_any(line, others);
 }
 
+// Whether a variable of a C++ function has been made: each node has its own guard, which is 0
+// until the node has heard of that.
+static int is_guard(const char *line)
+{
+    return strstr(line, "__atomic_load_1 (") != NULL &&
+           strstr(line, "&_ZGV") != NULL;
+}
+
 static enum found find_in_line(const char *line)
 {
     static const char *const atomics[] = {"__atomic_", "__sync_", NULL};
@@ -44,7 +52,7 @@ static enum found find_in_line(const char *line)
     if (is_volatile(line) || strstr(line, "__asm__") != NULL) {
         return OTHERS;
     }
-    return has_any(line, atomics) ? ATOMICS : NOTHING;
+    return has_any(line, atomics) && !is_guard(line) ? ATOMICS : NOTHING;
 }
 
 static enum found find_in_last(FILE *file)

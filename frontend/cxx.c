@@ -279,15 +279,58 @@ void notify_all_at_exit(pthread_cond_t *cond, struct unique_lock *lock)
     add_at_exit(&own->element, notify_and_unlock);
 }
 
-// ---- variables of functions: the guard's first byte says that they are made
+// ---- variables of functions. Each node has guards of its own (cli/cc_object.c): the first byte
+// says that the variable has been made, and that this node has heard of it. So it is read by a
+// plain instruction, and no page goes from node to node for it.
+
+struct made {
+    struct made *next;
+    const char *guard;
+};
+
+static TM_SHARED struct made *all_made[64];
+static tm_mutex made_mutex;
+
+static struct made **made_list_of(const char *guard)
+{
+    return &all_made[(uintptr_t)guard / 8 %
+                     (sizeof all_made / sizeof all_made[0])];
+}
+
+static int is_made(const char *guard)
+{
+    const struct made *made;
+
+    front_lock(&made_mutex);
+    made = *made_list_of(guard);
+    while (made != NULL && made->guard != guard) {
+        made = made->next;
+    }
+    front_unlock(&made_mutex);
+    return made != NULL;
+}
+
+static void note_made(const char *guard)
+{
+    struct made *made = front_new_block(sizeof *made, sizeof(void *));
+
+    if (made == NULL) {
+        front_fatal("no memory for a static variable's guard");
+    }
+    front_lock(&made_mutex);
+    *made = (struct made){*made_list_of(guard), guard};
+    *made_list_of(guard) = made;
+    front_unlock(&made_mutex);
+}
 
 int acquire_guard(char *guard) NAMED("tmf___cxa_guard_acquire");
 int acquire_guard(char *guard)
 {
     (void)!tmf_pthread_spin_lock((pthread_spinlock_t *)(void *)guard);
-    if (*guard == 0) {
+    if (*guard == 0 && !is_made(guard)) {
         return 1;
     }
+    *guard = 1;
     (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
     return 0;
 }
@@ -295,6 +338,7 @@ int acquire_guard(char *guard)
 void release_guard(char *guard) NAMED("tmf___cxa_guard_release");
 void release_guard(char *guard)
 {
+    note_made(guard);
     *guard = 1;
     (void)!tmf_pthread_spin_unlock((pthread_spinlock_t *)(void *)guard);
 }

@@ -6,6 +6,8 @@
 #include "runtime/unchanged.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -137,13 +139,28 @@ static long end_mapping(void *address)
     return tm_free(address);
 }
 
-// All shared memory is, or none, by how the program was linked.
-static void check_execution(int protection)
+static long say_not_executed(const char *text)
 {
-    if ((protection & PROT_EXEC & ~teamster_memory_protection()) != 0) {
-        front_fatal("memory that is to be executed: link the program with "
-                    "-z execstack");
+    static atomic_int is_said;
+
+    if (atomic_exchange(&is_said, 1) == 0) {
+        fputs(text, stderr);
     }
+    return 0;
+}
+
+// All shared memory is, or none, by how the program was linked. Some that make code go on
+// without.
+static int may_be_executed(int protection)
+{
+    if ((protection & PROT_EXEC & ~teamster_memory_protection()) == 0) {
+        return 1;
+    }
+    FRONT_1(say_not_executed,
+            "teamster: warning: memory that is to be executed is refused: "
+            "link the program with -z execstack\n");
+    errno = EACCES;
+    return 0;
 }
 
 FRONT(mmap)
@@ -162,7 +179,9 @@ void *tmf_mmap(void *where, size_t size, int protection, int flags, int fd,
                     "is not possible: use read() and write()");
     }
     (void)where;
-    check_execution(protection);
+    if (!may_be_executed(protection)) {
+        return MAP_FAILED;
+    }
     if (size == 0) {
         errno = EINVAL;
         return MAP_FAILED;
@@ -205,8 +224,7 @@ int tmf_mprotect(void *address, size_t size, int protection)
     if (!front_is_shared(address)) {
         return mprotect(address, size, protection);
     }
-    check_execution(protection);
-    return 0;
+    return may_be_executed(protection) ? 0 : -1;
 }
 
 // The kernel would take pages away that only this node has. A file's are not written again.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Code that the program makes itself, and that threads of all nodes run.
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
     code[0] = make_adder(1000, PROT_READ | PROT_WRITE | PROT_EXEC);
     code[1] = make_adder(argc * 50000, PROT_READ | PROT_WRITE);
     if (code[0] == NULL || code[1] == NULL) {
-        return 1;
+        return errno == EACCES ? 1 : 2;
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i);
