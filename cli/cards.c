@@ -9,14 +9,24 @@
 #include "base/log.h"
 #include "net/message.h"
 
+// The launcher has compared these, and nodes have no use for them. There are as many cards on their way as
+// pairs of nodes.
 size_t cards_encode(struct node *node, uint8_t *at, size_t room)
 {
-    char first = node->card.layout[0];
+    struct node_card *card = &node->card;
+    char *const texts[] = {card->version, card->build_id, card->options,
+                           card->layout};
+    char first[sizeof texts / sizeof *texts];
     size_t size;
 
-    node->card.layout[0] = '\0';
-    size = node_card_encode(&node->card, at, room);
-    node->card.layout[0] = first;
+    for (unsigned i = 0; i < sizeof first; i++) {
+        first[i] = texts[i][0];
+        texts[i][0] = '\0';
+    }
+    size = node_card_encode(card, at, room);
+    for (unsigned i = 0; i < sizeof first; i++) {
+        texts[i][0] = first[i];
+    }
     return size;
 }
 

@@ -204,7 +204,7 @@ void job_send_refusal(struct node *node, int exit_code, const char *text);
 /** Write down the job's key; zeros if all nodes share memory. */
 void cards_put_key(const struct job *job, struct wire_writer *writer);
 
-/** Write down a node's card as nodes get it: the layout is the launcher's affair.
+/** Write down a node's card as nodes get it: without its texts, which are the launcher's affair.
  * @param at  [room] @return bytes */
 size_t cards_encode(struct node *node, uint8_t *at, size_t room);
 

@@ -42,6 +42,7 @@
  * behind it is: tools/check_wire_version.py says the next line. */
 #define WIRE_VERSION 51u // rows 332942f6d048
 
+/** In CARDS and NEWCOMER texts are empty: the launcher has compared them. */
 struct node_card {
     char version[32];     ///< from node_card_set_version()
     char build_id[64];    ///< of the program
@@ -54,7 +55,7 @@ struct node_card {
     uint32_t address_size;
     uint8_t address[4096]; ///< of the transport
     char layout[16384];    ///< image_layout()'s text, or "": for the launcher's
-                           ///< message if nodes differ; empty in CARDS
+                           ///< message if nodes differ
 };
 
 #define BOOT_KEY_SIZE 32u

@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "net/address.h"
 #include "net/frame.h"
+#include "os/descriptor.h"
 #include "os/rdma.h"
 
 /** The number of our active messages. */
@@ -226,10 +227,35 @@ static void leave_settings(const struct made_settings *made)
 
 // ---- descriptors ----
 
+static void note_open(void *owner, int fd)
+{
+    struct ucx_descriptors *before = owner;
+
+    if (fd < UCX_N_DESCRIPTORS) {
+        before->is_open[fd] = 1;
+    }
+}
+
 void ucx_note_descriptors(struct ucx_descriptors *before)
 {
-    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
-        before->is_open[fd] = fcntl(fd, F_GETFD) >= 0;
+    memset(before, 0, sizeof *before);
+    before->n = descriptor_each(note_open, before);
+}
+
+/** Descriptors that are gone through again. */
+struct settling {
+    const struct ucx_descriptors *before;
+    void (*settle)(int fd, unsigned number);
+    unsigned number;
+};
+
+static void settle_new(void *owner, int fd)
+{
+    const struct settling *settling = owner;
+
+    if (fd < UCX_N_DESCRIPTORS && !settling->before->is_open[fd] &&
+        fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && settling->settle != NULL) {
+        settling->settle(fd, settling->number);
     }
 }
 
@@ -237,11 +263,10 @@ void ucx_settle_new_descriptors(const struct ucx_descriptors *before,
                                 void (*settle)(int fd, unsigned number),
                                 unsigned number)
 {
-    for (int fd = 0; fd < UCX_N_DESCRIPTORS; fd++) {
-        if (!before->is_open[fd] && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
-            settle != NULL) {
-            settle(fd, number);
-        }
+    struct settling settling = {before, settle, number};
+
+    if (before->n > 0) {
+        descriptor_each(settle_new, &settling);
     }
 }
 

@@ -106,6 +106,7 @@ void *wire_send(const struct wire *wire, ucp_ep_h endpoint, struct frame *frame,
 #define UCX_N_DESCRIPTORS 1024
 
 struct ucx_descriptors {
+    unsigned n; ///< those that were open; 0: it is not known which
     unsigned char is_open[UCX_N_DESCRIPTORS];
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/descriptor.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -39,4 +41,24 @@ int descriptor_open_null(void)
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     return fd >= 0 ? fd : memfd_create("null", MFD_CLOEXEC);
+}
+
+unsigned descriptor_each(void (*take)(void *owner, int fd), void *owner)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    unsigned n = 0;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const int fd = atoi(entry->d_name);
+
+        if (entry->d_name[0] != '.' && fd != dirfd(folder)) {
+            take(owner, fd);
+            n++;
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return n;
 }

@@ -18,4 +18,8 @@ void descriptor_make_room(unsigned n);
  * @return -1 with errno set. Context: any kernel thread. */
 int descriptor_open_null(void);
 
+/** Call a function with each descriptor of this process that is open, in no order. It may close none.
+ * @return how many there were; 0: /proc cannot be read. Context: any kernel thread. */
+unsigned descriptor_each(void (*take)(void *owner, int fd), void *owner);
+
 #endif
