@@ -106,7 +106,7 @@ int cc_compile(struct cc_driver *driver, const struct cc_argument *source,
 /** Put calls into the place of the `lock` instructions of a file in assembler that was compiled
  * without a red zone.
  * @param result  the file that is written
- * @return 0, or -1: it has some that are not known */
+ * @return 0, or -1: it has some that are not known, or none */
 int cc_call_for_updates(const char *path, const char *result);
 
 /** The name of a path's file without what follows its last dot. */

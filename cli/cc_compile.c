@@ -179,8 +179,7 @@ static int assemble(const struct cc_driver *driver, const char *path,
     return end_command(&command);
 }
 
-// @return 0; -1: it has instructions that are not known, and the object is as it was;
-//         the compiler's exit code
+// @return 0; -1: it cannot be done, and the object is as it was; the assembler's exit code
 static int compile_for_updates(const struct cc_driver *driver,
                                const struct cc_argument *source,
                                const char *object)
@@ -191,7 +190,7 @@ static int compile_for_updates(const struct cc_driver *driver,
 
     snprintf(plain, sizeof plain, "%s/plain.s", driver->temporary);
     snprintf(calling, sizeof calling, "%s/calling.s", driver->temporary);
-    status = compile_to_assembler(driver, source, plain);
+    status = compile_to_assembler(driver, source, plain) == 0 ? 0 : -1;
     if (status == 0) {
         status = cc_call_for_updates(plain, calling);
     }
@@ -201,6 +200,25 @@ static int compile_for_updates(const struct cc_driver *driver,
     unlink(plain);
     unlink(calling);
     return status;
+}
+
+// Can it be compiled a second time, with nothing else coming of it than the object?
+static int is_compiled_again(const struct cc_driver *driver,
+                             const struct cc_argument *source)
+{
+    const struct cc_arguments *arguments = &driver->arguments;
+
+    for (size_t i = 0; i < arguments->n; i++) {
+        const char *text = arguments->argument[i].text;
+
+        if (strstr(text, "coverage") != NULL ||
+            strncmp(text, "-fprofile", 9) == 0 ||
+            strcmp(text, "-fstack-usage") == 0 ||
+            strcmp(text, "-gsplit-dwarf") == 0) {
+            return 0;
+        }
+    }
+    return is_file(source->text);
 }
 
 // @param[out] is_racy  it needs memory in which all instructions are as on one machine
@@ -218,7 +236,7 @@ static int make_object(const struct cc_driver *driver,
     if (status == 0 && is_file(object)) {
         races = cc_find_races(&forms, object);
     }
-    if (races == CC_UPDATES) {
+    if (races == CC_UPDATES && is_compiled_again(driver, source)) {
         status = compile_for_updates(driver, source, object);
         races = status < 0 ? CC_RACES : CC_NO_RACES;
     }

@@ -33,14 +33,25 @@ static int begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-// Of a variable of a C++ function: each node has its own (frontend/cxx.c).
-static int is_guard(const char *section)
+static void look_for_acquire(void *found, const Elf64_Sym *symbol,
+                             const char *name)
 {
-    return begins_with(section, ".bss._ZGV");
+    (void)symbol;
+    *(int *)found |= strcmp(name, "__cxa_guard_acquire") == 0;
+}
+
+// Of variables of C++ functions: each node has its own (frontend/cxx.c), if the object asks
+// before it makes them (with -fno-threadsafe-statics it does not).
+static int has_guards(const struct object *object)
+{
+    int found = 0;
+
+    object_each_symbol(object, look_for_acquire, &found);
+    return found;
 }
 
 static const char *new_name(const struct object *object,
-                            const Elf64_Shdr *section)
+                            const Elf64_Shdr *section, int guards)
 {
     const char *name = object_section_name(object, section);
 
@@ -50,7 +61,8 @@ static const char *new_name(const struct object *object,
     if (begins_with(name, ".fini_array")) {
         return "tm_end";
     }
-    if (!object_is_variable(object, section) || is_guard(name)) {
+    if (!object_is_variable(object, section) ||
+        (guards && begins_with(name, ".bss._ZGV"))) {
         return NULL;
     }
     if (section->sh_size <= SMALL) {
@@ -62,10 +74,10 @@ static const char *new_name(const struct object *object,
 // One line of objcopy's arguments. Where a section of zeros goes with others it must have
 // contents; a constructor keeps its priority, which the linker sorts by.
 static void write_section(FILE *file, const struct object *object,
-                          const Elf64_Shdr *section)
+                          const Elf64_Shdr *section, int guards)
 {
     const char *name = object_section_name(object, section);
-    const char *becomes = new_name(object, section);
+    const char *becomes = new_name(object, section, guards);
     const char *priority = "";
 
     if (becomes == NULL) {
@@ -88,8 +100,10 @@ static void write_section(FILE *file, const struct object *object,
 static int write_changes(const struct object *object, FILE *file,
                          const char *symbols, int is_racy)
 {
+    const int guards = has_guards(object);
+
     for (unsigned i = 1; i < object->n_sections; i++) {
-        write_section(file, object, &object->sections[i]);
+        write_section(file, object, &object->sections[i], guards);
     }
     fprintf(file, "--redefine-syms=%s\n--add-symbol %s=1,weak\n", symbols,
             CC_MARK);

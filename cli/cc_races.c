@@ -8,8 +8,9 @@
 // OpenMP's `atomic`, `flush` and reductions become atomic instructions, too, but nobody reads
 // what they change before something has ordered it. In the first form they can be told from
 // others: `atomic` has its own line there, reductions have none yet, and of a fence the place in
-// the source is known. (An `atomic` that only reads is one of the others: somebody may wait for
-// the value.)
+// the source is known. An `atomic` that only reads is one of the others: somebody may wait for
+// the value. So is one that only writes: it is a plain instruction, and of two nodes that write a
+// word each may change some of its bytes.
 #include "cc.h"
 
 #include <limits.h>
@@ -47,9 +48,11 @@ static int is_guard(const char *line)
 
 static enum found find_in_line(const char *line)
 {
-    static const char *const atomics[] = {"__atomic_", "__sync_", NULL};
+    static const char *const atomics[] = {"__atomic_", "__sync_", ".ATOMIC_",
+                                          NULL};
+    static const char *const others[] = {"__asm__", "__atomic_store_", NULL};
 
-    if (is_volatile(line) || strstr(line, "__asm__") != NULL) {
+    if (is_volatile(line) || has_any(line, others)) {
         return OTHERS;
     }
     return has_any(line, atomics) && !is_guard(line) ? ATOMICS : NOTHING;

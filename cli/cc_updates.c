@@ -145,16 +145,24 @@ static void write_call(FILE *file, const struct locked *locked)
     }
 }
 
+static int begins_with(const char *text, const char *word)
+{
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
 // `xchg` locks without saying so, if one of its operands is in memory.
 static const char *locked_text(const char *line)
 {
     const char *text = line + strspn(line, " \t");
 
-    if (strncmp(text, "lock", 4) == 0 && isspace((unsigned char)text[4])) {
+    if (begins_with(text, "lock") &&
+        (text[4] == ';' || isspace((unsigned char)text[4]))) {
         return text + 4 + strspn(text + 4, " \t");
     }
-    return strncmp(text, "xchg", 4) == 0 && strchr(text, '(') != NULL ? text
-                                                                      : NULL;
+    return begins_with(text, "mfence") ||
+                   (begins_with(text, "xchg") && strpbrk(text, "([") != NULL)
+               ? text
+               : NULL;
 }
 
 // Only what compilers write without being asked to explain it.
@@ -171,8 +179,9 @@ static int is_fence(const char *line)
     return is_one_of(line + strspn(line, " \t"), fences);
 }
 
-// @param line  without its end
-static int write_line(FILE *file, const char *line)
+// @param line       without its end
+// @param[out] n_calls  one more, if it becomes one
+static int write_line(FILE *file, const char *line, unsigned *n_calls)
 {
     const char *text = locked_text(line);
     struct locked locked;
@@ -180,6 +189,7 @@ static int write_line(FILE *file, const char *line)
 
     if (is_fence(line)) {
         fputs("\tcall\tfront_locked_fence\n", file);
+        ++*n_calls;
         return 0;
     }
     if (text == NULL || strstr(text, "%fs:") != NULL) { // a thread's own
@@ -191,6 +201,7 @@ static int write_line(FILE *file, const char *line)
         return -1;
     }
     write_call(file, &locked);
+    ++*n_calls;
     return 0;
 }
 
@@ -200,11 +211,12 @@ int cc_call_for_updates(const char *path, const char *result)
     FILE *to = fopen(result, "w");
     char *line = NULL;
     size_t room = 0;
+    unsigned n_calls = 0;
     int status = from == NULL || to == NULL ? -1 : 0;
 
     while (status == 0 && getline(&line, &room, from) >= 0) {
         line[strcspn(line, "\n")] = '\0';
-        status = write_line(to, line);
+        status = write_line(to, line, &n_calls);
     }
     free(line);
     if (from != NULL) {
@@ -213,5 +225,5 @@ int cc_call_for_updates(const char *path, const char *result)
     if (to != NULL && fclose(to) != 0) {
         status = -1;
     }
-    return status;
+    return n_calls > 0 ? status : -1;
 }

@@ -54,8 +54,13 @@ static void other_lines_stay(void **state)
         "\t.string\t\"lock\"\n\taddq\t%rax, (%rcx)\n"
         "\tlock addq\t$1, %fs:x@tpoff\n\tret\n";
 
+    char whole[1000];
+    char result[1000];
+
     (void)state;
-    assert_becomes(text, text);
+    snprintf(whole, sizeof whole, "\tlock addq\t$1, (%%rdi)\n%s", text);
+    assert_int_equal(change(whole, result), 0);
+    assert_string_equal(result + strlen(result) - strlen(text), text);
 }
 
 static void a_source_is_pushed_whole(void **state)
@@ -126,6 +131,10 @@ static void what_is_not_known_is_told(void **state)
     assert_not_known("\tlock addq\t$x, (%rdi)\n");
     assert_not_known("\tlock addq\t$1, 4096\n");
     assert_not_known("\tlock addq\t$1, (%rdi)\t#, *x\n");
+    assert_not_known("\txchg\tedx, DWORD PTR x[rip]\n");
+    assert_not_known("\tmfence\t\n");
+    assert_not_known("\tmfence\t# 7\n");
+    assert_not_known("\tret\n");
 }
 
 int main(void)

@@ -11,8 +11,8 @@
 //
 //     pushq %r11; pushq SOURCE; leaq PLACE, %r11; call front_locked_addq; SOURCE and %r11 as before
 //
-// and no register is changed but by the instruction: SOURCE by xadd and xchg, %rax and the zero
-// flag by cmpxchg.
+// and no register or flag is changed but by the instruction: SOURCE by xadd and xchg, %rax by
+// cmpxchg, flags by all but xchg and fences.
 #include <cpuid.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,7 +22,8 @@
 
 /** What a call hands over: an op and a size (KIND), and where registers of the program are. */
 struct frame {
-    uint64_t kind; ///< becomes 0 if what was compared was equal
+    uint64_t kind;
+    uint64_t flags;
     uint64_t r10;
     uint64_t back;
     uint64_t source;
@@ -39,21 +40,26 @@ uint64_t front_state_size;
 #define TEXT(x) #x
 #define VALUE(x) TEXT(x)
 
-// One for each instruction. %r11: the place. The source is above the way back and %r10.
-#define UPDATE(name, instruction, source, after, op, size)                     \
+// One for each instruction. %r11: the place. The source is above the way back, %r10 and the
+// flags, which `ends` leaves as the instruction does: SETS or KEEPS.
+#define SETS "leaq 8(%rsp), %rsp"
+#define KEEPS "popfq"
+#define UPDATE(name, instruction, source, after, ends, op, size)               \
     __asm__(".text\n"                                                          \
             ".p2align 4\n"                                                     \
             ".globl front_locked_" name "\n"                                   \
             ".type front_locked_" name ", @function\n"                         \
             "front_locked_" name ":\n"                                         \
             "  pushq %r10\n"                                                   \
+            "  pushfq\n"                                                       \
             "  movq %r11, %r10\n"                                              \
             "  subq front_far(%rip), %r10\n"                                   \
             "  cmpq front_far+8(%rip), %r10\n"                                 \
             "  jb 1f\n"                                                        \
-            "  movq 16(%rsp), %r10\n"                                          \
+            "  movq 24(%rsp), %r10\n"                                          \
             "  " instruction " " source ", (%r11)\n"                           \
             "  " after "\n"                                                    \
+            "  " ends "\n"                                                     \
             "  popq %r10\n"                                                    \
             "  retq\n"                                                         \
             "1: pushq $" VALUE(KIND(op, size)) "\n"                            \
@@ -61,45 +67,46 @@ uint64_t front_state_size;
                                                ".size front_locked_" name      \
                                                ", .-front_locked_" name "\n")
 
-#define UPDATES(name, instruction, after, op)                                  \
-    UPDATE(name "b", instruction "b", "%r10b", after, op, 1);                  \
-    UPDATE(name "w", instruction "w", "%r10w", after, op, 2);                  \
-    UPDATE(name "l", instruction "l", "%r10d", after, op, 4);                  \
-    UPDATE(name "q", instruction "q", "%r10", after, op, 8)
+#define UPDATES(name, instruction, after, ends, op)                            \
+    UPDATE(name "b", instruction "b", "%r10b", after, ends, op, 1);            \
+    UPDATE(name "w", instruction "w", "%r10w", after, ends, op, 2);            \
+    UPDATE(name "l", instruction "l", "%r10d", after, ends, op, 4);            \
+    UPDATE(name "q", instruction "q", "%r10", after, ends, op, 8)
 
-// enum does not reach the assembler. Of the first operation with SUBTRACTS its source is
-// taken off, of those with GIVES it becomes what was there.
+// enum does not reach the assembler.
 #define ADD 0
 #define AND 1
 #define OR 2
 #define XOR 3
-#define EXCHANGE 4
 #define COMPARE 5
 #define SUBTRACT 6
 #define GET_AND_ADD 7
 #define GET_AND_EXCHANGE 8
 #define FENCE 9
 
-UPDATES("add", "lock add", "", ADD);
-UPDATES("sub", "lock sub", "", SUBTRACT);
-UPDATES("and", "lock and", "", AND);
-UPDATES("or", "lock or", "", OR);
-UPDATES("xor", "lock xor", "", XOR);
-UPDATES("xadd", "lock xadd", "movq %r10, 16(%rsp)", GET_AND_ADD);
-UPDATES("xchg", "xchg", "movq %r10, 16(%rsp)", GET_AND_EXCHANGE);
-UPDATES("cmpxchg", "lock cmpxchg", "", COMPARE);
+UPDATES("add", "lock add", "", SETS, ADD);
+UPDATES("sub", "lock sub", "", SETS, SUBTRACT);
+UPDATES("and", "lock and", "", SETS, AND);
+UPDATES("or", "lock or", "", SETS, OR);
+UPDATES("xor", "lock xor", "", SETS, XOR);
+UPDATES("xadd", "lock xadd", "movq %r10, 24(%rsp)", SETS, GET_AND_ADD);
+UPDATES("xchg", "xchg", "movq %r10, 24(%rsp)", KEEPS, GET_AND_EXCHANGE);
+UPDATES("cmpxchg", "lock cmpxchg", "", SETS, COMPARE);
 
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl front_locked_fence\n"
         ".type front_locked_fence, @function\n"
         "front_locked_fence:\n"
+        "  pushq %r10\n"
+        "  pushfq\n"
         "  lock orq $0, (%rsp)\n"
         "  cmpq $0, front_far+8(%rip)\n"
         "  jne 1f\n"
+        "  popfq\n"
+        "  popq %r10\n"
         "  retq\n"
-        "1: pushq %r10\n"
-        "  pushq $" VALUE(
+        "1: pushq $" VALUE(
             KIND(FENCE, 0)) "\n"
                             "  jmp front_update_far\n"
                             ".size front_locked_fence, .-front_locked_fence\n");
@@ -142,8 +149,8 @@ __asm__(".text\n"
         "  popq %rcx\n"
         "  popq %rax\n"
         "  popq %rbp\n"
-        "  cmpq $0, (%rsp)\n"
         "  leaq 8(%rsp), %rsp\n"
+        "  popfq\n"
         "  popq %r10\n"
         "  retq\n"
         ".size front_update_far, .-front_update_far\n");
@@ -174,42 +181,85 @@ static uint64_t put(uint64_t is, uint64_t bytes, unsigned size)
     return is;
 }
 
-static uint64_t negative_of(uint64_t value)
+// Flags of an instruction on values in the highest bytes of a word: that is where its size counts.
+// (This file has no red zone.)
+#define FLAGS(instruction, to, from)                                           \
+    ({                                                                         \
+        uint64_t first = (to);                                                 \
+        uint64_t flags;                                                        \
+                                                                               \
+        __asm__ volatile(instruction " %2, %1\n\tpushfq\n\tpopq %0"            \
+                         : "=r"(flags), "+r"(first)                            \
+                         : "r"((uint64_t)(from))                               \
+                         : "cc");                                              \
+        flags;                                                                 \
+    })
+
+static uint64_t flags_after(unsigned kind, uint64_t before, uint64_t source,
+                            uint64_t rax)
 {
-    return -value;
+    switch (kind) {
+    case SUBTRACT:
+        return FLAGS("subq", before, source);
+    case AND:
+        return FLAGS("andq", before, source);
+    case OR:
+        return FLAGS("orq", before, source);
+    case XOR:
+        return FLAGS("xorq", before, source);
+    case COMPARE:
+        return FLAGS("subq", rax, before);
+    default:
+        return FLAGS("addq", before, source);
+    }
+}
+
+// What is not aligned is changed by nobody else meanwhile: it always lies so.
+static uint64_t perform_unaligned(const struct update *update)
+{
+    static tm_mutex mutex;
+    uint64_t before = 0;
+    uint64_t after;
+
+    front_lock(&mutex);
+    memcpy(&before, update->place, update->size);
+    after = teamster_update_result(update->size, update->op, update->operand,
+                                   update->expected, before);
+    memcpy(update->place, &after, update->size);
+    front_unlock(&mutex);
+    return before;
 }
 
 /** What `lock` does to a place. @param rax  the program's register */
 static void update(void *place, struct frame *frame, uint64_t *rax)
 {
     static const enum teamster_update_op ops[] = {
-        [ADD] = TEAMSTER_ADD,
-        [SUBTRACT] = TEAMSTER_ADD,
-        [AND] = TEAMSTER_AND,
-        [OR] = TEAMSTER_OR,
-        [XOR] = TEAMSTER_XOR,
-        [EXCHANGE] = TEAMSTER_EXCHANGE,
-        [COMPARE] = TEAMSTER_COMPARE,
-        [GET_AND_ADD] = TEAMSTER_ADD,
-        [GET_AND_EXCHANGE] = TEAMSTER_EXCHANGE,
+        [ADD] = TEAMSTER_ADD,         [SUBTRACT] = TEAMSTER_ADD,
+        [AND] = TEAMSTER_AND,         [OR] = TEAMSTER_OR,
+        [XOR] = TEAMSTER_XOR,         [COMPARE] = TEAMSTER_COMPARE,
+        [GET_AND_ADD] = TEAMSTER_ADD, [GET_AND_EXCHANGE] = TEAMSTER_EXCHANGE,
     };
     const unsigned kind = (unsigned)frame->kind / 16;
     const unsigned size = frame->kind % 16;
+    const unsigned shift = 64 - 8 * size;
     const struct update what = {
         .place = place,
         .size = size,
         .op = ops[kind],
-        .operand =
-            kind == SUBTRACT ? negative_of(frame->source) : frame->source,
+        .operand = kind == SUBTRACT ? -frame->source : frame->source,
         .expected = *rax,
     };
-    const uint64_t before = (uint64_t)FRONT_1(perform, &what);
+    const uint64_t before = (uintptr_t)place % size == 0
+                                ? (uint64_t)FRONT_1(perform, &what)
+                                : perform_unaligned(&what);
 
-    frame->kind = 0;
+    if (kind != GET_AND_EXCHANGE) {
+        frame->flags = flags_after(kind, before << shift,
+                                   frame->source << shift, *rax << shift);
+    }
     if (kind == GET_AND_ADD || kind == GET_AND_EXCHANGE) {
         frame->source = put(frame->source, before, size);
     } else if (kind == COMPARE && memcmp(&before, rax, size) != 0) {
-        frame->kind = 1;
         *rax = put(*rax, before, size);
     }
 }

@@ -467,8 +467,8 @@ static uint64_t update(struct node *node, void *word,
     return operate_at_owner(node, &wait, page, word, atomic);
 }
 
-uint64_t teamster_update(void *word, unsigned size, enum teamster_update_op op,
-                         uint64_t operand, uint64_t expected)
+static struct atomic atomic_of(unsigned size, enum teamster_update_op op,
+                               uint64_t operand, uint64_t expected)
 {
     static const enum atomic_op ops[TEAMSTER_UPDATES] = {
         [TEAMSTER_ADD] = ATOMIC_ADD,
@@ -478,8 +478,24 @@ uint64_t teamster_update(void *word, unsigned size, enum teamster_update_op op,
         [TEAMSTER_EXCHANGE] = ATOMIC_EXCHANGE,
         [TEAMSTER_COMPARE] = ATOMIC_COMPARE,
     };
+
+    return (struct atomic){ops[op], size, operand, expected};
+}
+
+uint64_t teamster_update(void *word, unsigned size, enum teamster_update_op op,
+                         uint64_t operand, uint64_t expected)
+{
+    const struct atomic atomic = atomic_of(size, op, operand, expected);
     struct node *const node = &this_node;
 
-    return update(node, word,
-                  &(struct atomic){ops[op], size, operand, expected});
+    return update(node, word, &atomic);
+}
+
+uint64_t teamster_update_result(unsigned size, enum teamster_update_op op,
+                                uint64_t operand, uint64_t expected,
+                                uint64_t before)
+{
+    const struct atomic atomic = atomic_of(size, op, operand, expected);
+
+    return atomic_result(&atomic, before);
 }

@@ -99,6 +99,12 @@ TM_API uint64_t teamster_update(void *word, unsigned size,
                                 enum teamster_update_op op, uint64_t operand,
                                 uint64_t expected);
 
+/** What becomes of a word, which is `before`. Context: any. */
+TM_API uint64_t teamster_update_result(unsigned size,
+                                       enum teamster_update_op op,
+                                       uint64_t operand, uint64_t expected,
+                                       uint64_t before);
+
 /** Is this node the only one, and will be? Context: any thread. */
 TM_API int teamster_stays_alone(void);
 

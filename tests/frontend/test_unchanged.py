@@ -560,6 +560,10 @@ class Tests:
                 ("null", loop.format("int *p = n > 3 ? &x : 0;", "_Pragma(\"omp atomic\") x++;",
                                      "y = *p;"), False),
                 ("read", loop.format("", "_Pragma(\"omp atomic read\") y = x;", ""), True),
+                ("write", loop.format("", "_Pragma(\"omp atomic write\") y = x;", ""), True),
+                ("compare", loop.format("", "_Pragma(\"omp atomic compare\") if (x < i) { x = i; }", ""), False),
+                ("exchange", loop.format("", "int e = 0; __atomic_compare_exchange_n(&y, &e, 1, 0, 0, 0);", ""),
+                 True),
                 ("order", loop.format("", "_Pragma(\"omp atomic seq_cst\") x += i;", ""), True),
                 ("flush", loop.format("", "_Pragma(\"omp flush\") _Pragma(\"omp atomic\") x++;", ""), False),
                 ("fence", loop.format("", "__sync_synchronize(); _Pragma(\"omp atomic\") x++;", ""), True),
@@ -581,6 +585,19 @@ class Tests:
         names = self.succeed("nm", "guard.o")
         if "tmf_is_racy" in names or " b _ZGVZ" not in names:
             raise Failure(f"guard.o: {names}")
+        self.succeed(self.teamster, "c++", "-O2", "-fno-threadsafe-statics", "-c", "guard.cc")
+        if " b _ZGVZ" in self.succeed("nm", "guard.o"):
+            raise Failure("a guard that is only tested and set is each node's own")
+
+    def driver_reads_a_source_once(self):
+        """What cannot be compiled twice is compiled, and has sequential memory."""
+        for options in ("-x c -c - -o once.o", "-masm=intel -x c -c - -o once.o", "--coverage -c once.c"):
+            text = "int x; void f(void) {\n#pragma omp atomic\nx++;\n}\n"
+            self.write("once.c", text)
+            self.succeed("sh", "-c", f"{self.teamster} cc -fopenmp -O2 {options} <once.c")
+            names = self.succeed("nm", "once.o")
+            if " f\n" not in names or "tmf_is_racy" not in names:
+                raise Failure(f"{options}: {names}")
 
     def driver_compiles(self):
         self.write("value.c", "int value = 40; int zeros[1000];\n")
@@ -626,6 +643,7 @@ class Tests:
         self.driver_finds_races()
         self.driver_calls_for_updates()
         self.driver_keeps_guards_apart()
+        self.driver_reads_a_source_once()
         self.driver_keeps_names()
 
 

@@ -126,6 +126,85 @@ static void capture(long *next, char *was_given)
     printf("next %ld\n", *next);
 }
 
+// What is captured is compared at once, which some instructions do themselves.
+static void compare(int *left, long *marks, unsigned char *bits)
+{
+    int last = 0, first = 0, below = 0, empty = 0;
+
+    left[100] = THREADS * TURNS;
+    bits[0] = 255;
+#pragma omp parallel num_threads(THREADS) reduction(+ : last, first, below, empty)
+    for (int i = 0; i < TURNS; i++) {
+        int now;
+        long mark;
+        unsigned char set;
+
+#pragma omp atomic capture
+        now = --left[100];
+        last += now == 0;
+#pragma omp atomic capture
+        {
+            mark = marks[3];
+            marks[3] += 5;
+        }
+        first += mark == 0;
+#pragma omp atomic capture
+        now = left[7] -= 1;
+        below += now < 0;
+#pragma omp atomic capture
+        set = bits[0] &= 127;
+        empty += set == 127;
+    }
+    printf("compared: %d %d %d %d\n", last, first, below, empty);
+}
+
+// What registers and flags hold stays where an instruction would leave it.
+static __attribute__((noinline)) int exchange(int *old, int *place, int other)
+{
+    const int same = *old - 1;
+    int was;
+
+    *old = same;
+#pragma omp atomic capture
+    {
+        was = *place;
+        *place = 7;
+    }
+    return same != 0 ? was : other;
+}
+
+static __attribute__((noinline)) int flush(int *old, int value, int other)
+{
+    const int same = *old - 1;
+
+    *old = same;
+#pragma omp flush
+    return same != 0 ? value : other;
+}
+
+struct __attribute__((packed)) packed {
+    char one;
+    int two;
+    long three;
+};
+
+static void update_packed(struct packed *packed)
+{
+#pragma omp parallel num_threads(THREADS)
+    for (int i = 0; i < 5 * TURNS; i++) {
+#pragma omp atomic
+        packed[i].two += 2;
+#pragma omp atomic
+        packed[i].three -= 1L << 33;
+    }
+    for (int i = 0; i < 5 * TURNS; i++) {
+        if (packed[i].two != 2 * THREADS ||
+            packed[i].three != -THREADS * (1L << 33)) {
+            printf("packed %d: %d %ld\n", i, packed[i].two, packed[i].three);
+        }
+    }
+}
+
 // Who flushes sees what others wrote before they flushed.
 static void hand_on(long *cell, int *turn)
 {
@@ -198,6 +277,13 @@ int main(void)
     update_all("local", local);
     update_beside();
     capture(next, calloc(THREADS, TURNS));
+    compare(calloc(1000, sizeof(int)), calloc(1000, sizeof(long)),
+            calloc(1, 9));
+    lone = 4;
+    printf("%d", exchange(calloc(1, sizeof(int)), &lone, 5));
+    lone = 3;
+    printf(" %d\n", flush(&lone, 3, 4));
+    update_packed(calloc(5 * TURNS, sizeof(struct packed)));
     hand_on(calloc(1000, sizeof(long)), calloc(1000, sizeof(int)));
     printf("total %g", add_up(values, sums));
     for (int i = 0; i < 6; i++) {
