@@ -131,11 +131,6 @@ static int check_use(const struct cluster_view *view, uint32_t thread,
         return complain(complaint, "thread %u uses group %u in no known way",
                         thread, use->group);
     }
-    if (group_is_common(view, use->group) && !(use->flags & USE_WRITE)) {
-        return complain(complaint,
-                        "thread %u reads group %u, which all threads do",
-                        thread, use->group);
-    }
     if (use->diff_bytes > TM_PAGE_SIZE ||
         (use->diff_bytes > 0 && !(use->flags & USE_WRITE))) {
         return complain(complaint,
@@ -205,10 +200,6 @@ int cluster_view_check(const struct cluster_view *view, char *reason,
         (view->n_uses > 0 && view->uses == NULL)) {
         return complain(&complaint, "an array is missing");
     }
-    if (view->n_common > view->n_groups) {
-        return complain(&complaint, "there are %u groups, of which %u common",
-                        view->n_groups, view->n_common);
-    }
     for (uint32_t x = 0; x < view->n_nodes; x++) {
         if (!check_node(view, x, &complaint)) {
             return 0;
@@ -229,24 +220,12 @@ int cluster_view_is_valid(const struct cluster_view *view)
 
 // ---- questions ----
 
-double cluster_view_common_pages(const struct cluster_view *view)
-{
-    double pages = 0;
-
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        pages += view->group_pages[g];
-    }
-    return pages;
-}
-
 double cluster_view_sum_pages(const struct cluster_view *view)
 {
-    double sum = cluster_view_common_pages(view) * view->n_threads;
+    double sum = 0;
 
     for (uint32_t u = 0; u < view->n_uses; u++) {
-        if (!group_is_common(view, view->uses[u].group)) {
-            sum += view->group_pages[view->uses[u].group];
-        }
+        sum += view->group_pages[view->uses[u].group];
     }
     return sum;
 }
@@ -263,9 +242,6 @@ struct group_users *cluster_view_users(const struct cluster_view *view)
         it->n_writers += (use->flags & USE_WRITE) != 0;
         it->n_senders += use->diff_bytes > 0;
         it->diff_bytes += use->diff_bytes;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        users[g].n_users = view->n_threads;
     }
     return users;
 }

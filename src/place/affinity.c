@@ -55,7 +55,7 @@ static void count_users(const struct cluster_view *view, uint32_t *first)
         first[view->uses[u].group + 1]++;
     }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const int joins = first[g + 1] <= most && !group_is_common(view, g);
+        const int joins = first[g + 1] <= most;
 
         first[g + 1] = first[g] + (joins ? first[g + 1] : 0);
     }
@@ -265,7 +265,6 @@ void affinity_init(struct affinity *affinity, const struct cluster_view *view,
 {
     struct builder builder = {.view = view, .kind = kind, .it = affinity};
 
-    ensure(view->n_common == 0 || view->n_threads > AFFINITY_CLIQUE_MAX);
     *affinity = (struct affinity){.n_threads = view->n_threads};
     builder_init(&builder);
     weigh_groups(&builder, page_s);

@@ -91,20 +91,17 @@ static void look_at_threads(const struct cluster_view *view,
                             const struct group_users *users,
                             struct tables *tables)
 {
-    const double common_pages = cluster_view_common_pages(view);
-
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
         tables->comp_s[i + 1] = it->computation_s;
         tables->all_s += it->computation_s;
-        tables->pages[i + 1] = common_pages;
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
             const double pages = view->group_pages[g];
             const uint32_t n = users[g].n_users;
 
-            tables->pages[i + 1] += group_is_common(view, g) ? 0 : pages;
+            tables->pages[i + 1] += pages;
             if (n < view->n_threads && users[g].n_writers == n) {
                 tables->written[i + 1] += pages / n;
             } else if (n < view->n_threads) {

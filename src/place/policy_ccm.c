@@ -24,9 +24,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/load_table.h"
 #include "place/answer.h"
 #include "place/counts.h"
-#include "place/load_table.h"
 #include "place/partition.h"
 #include "place/policies.h"
 #include "place/refine.h"

@@ -22,8 +22,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/load_table.h"
 #include "place/answer.h"
-#include "place/load_table.h"
 #include "place/lower_bound.h"
 #include "place/policies.h"
 

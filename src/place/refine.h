@@ -2,7 +2,7 @@
 #ifndef PLACE_REFINE_H
 #define PLACE_REFINE_H
 
-#include "place/load_table.h"
+#include "model/load_table.h"
 
 struct refine_limits {
     uint64_t n_trials;    ///< mappings tried at most

@@ -26,30 +26,20 @@ struct item {
 
 // ---- estimates ----
 
-/** Pages of groups, divided among their users. What all use is a whole number of
- * pages until it is divided: a condensed view makes no other sums. */
+/** Pages of groups, divided among their users. */
 static void share_pages(struct ranking *ranking)
 {
     const struct cluster_view *view = ranking->table->view;
     struct group_users *users = cluster_view_users(view);
-    double common_pages = 0;
 
-    for (uint32_t g = 0; g < view->n_groups; g++) {
-        if (users[g].n_users == view->n_threads) {
-            common_pages += view->group_pages[g];
-        }
-    }
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
-        ranking->pages[i] = common_pages / view->n_threads;
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
 
-            if (users[g].n_users < view->n_threads) {
-                ranking->pages[i] +=
-                    (double)view->group_pages[g] / users[g].n_users;
-            }
+            ranking->pages[i] +=
+                (double)view->group_pages[g] / users[g].n_users;
         }
     }
     free(users);

@@ -44,6 +44,7 @@ static void start(struct load_table *table, const struct cluster_view *view,
 {
     load_table_init(table, view, &measured);
     load_table_put_all(table, node_of);
+    load_table_settle(table);
 }
 
 static void it_shortens_and_takes_needless_moves_back(void **state)
@@ -114,6 +115,7 @@ static void from_a_few_mappings_it_comes_near_the_best_of_all(void **state)
 
             mapping_draw(&view, node_of);
             load_table_put_all(&table, node_of);
+            load_table_settle(&table);
             refine(&table, node_of, &limits);
             found_s = fmin(found_s, load_table_longest(&table, NULL));
         }

@@ -142,6 +142,7 @@ static void offer_fewer_moves(struct state *state)
     double time_s;
 
     load_table_put_all(&state->table, search->best);
+    load_table_settle(&state->table);
     refine_fewer_moves(&state->table, search->request->current, &n_trials);
     time_s = time_of_table(state);
     if (time_s <= search->best_s * (1 + 2 * ROUNDING)) {
@@ -155,6 +156,7 @@ static void run(struct state *state)
 
     if (!is_good_enough(state)) {
         load_table_put_all(&state->table, state->search->best);
+        load_table_settle(&state->table);
         offer_refined(state);
     }
     if (!is_good_enough(state) && view->n_threads <= FEW_MAX) {
