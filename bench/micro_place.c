@@ -247,8 +247,9 @@ static tm_status run_steps(struct subject *subject)
 
 static tm_status run_threshold(struct subject *subject)
 {
-    counts_of(&subject->view, subject->current, subject->counts);
-    counts_threshold(&subject->curve, subject->counts);
+    const struct node_times times = demand_curve_times(&subject->curve);
+
+    counts_from_times(&times, subject->counts);
     return TM_OK;
 }
 

@@ -145,14 +145,9 @@ static double communication(const struct node_rates *rates,
            (load->n_threads > 0 ? rates->rest_s : 0);
 }
 
-static double demand_of(const struct node_load *load)
-{
-    return load->written_pages + load->own_pages + load->foreign_pages;
-}
-
 double terms_time(const struct node_rates *rates, const struct node_load *load)
 {
-    const double demand = demand_of(load);
+    const double demand = node_demand(load);
     const double lack = lack_of(rates, demand);
     double mem_s = 0;
 
@@ -170,7 +165,7 @@ void terms_compute(const struct node_rates *rates, const struct node_load *load,
                    const struct replacements *replaced,
                    struct node_prediction *terms)
 {
-    const double demand = demand_of(load);
+    const double demand = node_demand(load);
     const double lack = lack_of(rates, demand);
     const struct replacements r =
         replaced != NULL ? *replaced : replace(rates, load, demand, lack);

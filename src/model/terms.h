@@ -22,6 +22,12 @@ struct node_load {
     double updates;       ///< pages written here and held elsewhere
 };
 
+/** The size of the union. */
+static inline double node_demand(const struct node_load *load)
+{
+    return load->written_pages + load->own_pages + load->foreign_pages;
+}
+
 /** Replacements found by going through the order of use. */
 struct replacements {
     double in;
