@@ -32,7 +32,7 @@ struct demand_curve {
                               ///< node can have
     struct node_load *points; ///< [n_threads + 1]: what n threads that are
                               ///< placed well use, the same on all nodes; for
-        ///< packets the bytes, or packets of node 0's size
+    ///< packets the bytes, or packets of node 0's size
 };
 
 /**
