@@ -11,10 +11,7 @@
 
 static void begin(struct trigger *trigger)
 {
-    struct trigger_config config;
-
-    trigger_config_init(&config);
-    trigger_init(trigger, &config);
+    trigger_init(trigger, 0);
 }
 
 static enum trigger_advice feed(struct trigger *trigger, double max_s,
@@ -27,7 +24,7 @@ static enum trigger_advice feed(struct trigger *trigger, double max_s,
     assert_true(trigger->area_s >= 0); // I1
     assert_true(trigger->rest_left <= trigger->backoff ||
                 trigger->state == TRIGGER_WATCHING); // I2
-    assert_true(trigger->backoff <= trigger->config.max_backoff);
+    assert_true(trigger->backoff <= TRIGGER_REST_MOST);
     return advice;
 }
 

@@ -329,7 +329,7 @@ static void add_node(struct history *history,
     double *sent =
         &history->sent_bytes[(size_t)report->node * history->n_nodes];
 
-#define ADD(value) ring->open.value += report->value;
+#define ADD(value) ring->open.value += report->done.value;
     HISTORY_VALUES(ADD)
 #undef ADD
     ring->free_bytes = report->free_bytes;

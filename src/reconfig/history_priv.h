@@ -9,7 +9,7 @@
  * share.
  */
 
-/** The values of struct history_node, which are in reports too. */
+/** The values of struct history_node. */
 #define HISTORY_VALUES(X)                                                      \
     X(busy_s) X(comp_s) X(mem_s) X(out_s) X(pages_in) X(pages_out) X(release_s)
 

@@ -97,13 +97,8 @@ static int set_crowds(struct scheme *scheme)
 
 static void start_trigger(struct scheme *scheme)
 {
-    struct trigger_config settings;
-
-    trigger_config_init(&settings);
-    if (scheme->config.policy->held_to != HELD_TO_TIMES) {
-        settings.worse = INFINITY;
-    }
-    trigger_init(&scheme->trigger, &settings);
+    trigger_init(&scheme->trigger,
+                 scheme->config.policy->held_to != HELD_TO_TIMES);
 }
 
 void scheme_begin_anew(struct scheme *scheme)
@@ -162,6 +157,7 @@ struct scheme *scheme_new(const struct scheme_config *config,
     scheme->config.crowds = NULL; // the caller's
     history_skip(scheme->history, COLD);
     scheme->patience = PATIENCE_LEAST;
+    scheme->state = config->is_marked ? WATCHING : SEARCHING;
     free(power);
     start_trigger(scheme);
     return scheme;

@@ -213,7 +213,7 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
     if (scheme_has_evidence(scheme, history_n_since_restart(scheme->history))) {
         sample->n_left = (double)history_n_closed(scheme->history);
     }
-    if (trigger_sees_imbalance(&scheme->trigger, sample)) {
+    if (trigger_sees_imbalance(sample)) {
         sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
         sample->cost_s +=
             scheme_needs_tracking(scheme) ? tracking_cost_s(scheme) : 0;
