@@ -13,15 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ensure.h"
+#include "base/memory.h"
 
 struct chronicle *chronicle_new(void)
 {
-    struct chronicle *chronicle = calloc(1, sizeof *chronicle);
+    struct chronicle *chronicle = memory_new(1, sizeof *chronicle);
 
-    if (chronicle != NULL) {
-        chronicle->n_in_point = 1;
-    }
+    chronicle->n_in_point = 1;
     return chronicle;
 }
 
@@ -154,10 +152,9 @@ void chronicle_note_threads(struct chronicle *chronicle,
     uint32_t n;
     const struct history_thread *threads = history_threads(history, &n);
     struct chronicle_thread *all =
-        malloc((n + (size_t)chronicle->n_threads + 1) * sizeof *all);
+        memory_new(n + (size_t)chronicle->n_threads, sizeof *all);
     uint32_t n_all = 0;
 
-    ensure_memory(all != NULL);
     for (uint32_t i = 0; i < n; i++) {
         const struct chronicle_thread *known =
             find_thread(chronicle, threads[i].number);

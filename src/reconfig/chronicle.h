@@ -72,7 +72,6 @@ struct chronicle {
     int has_begun; ///< `before` is known
 };
 
-/** @return NULL if memory is short */
 struct chronicle *chronicle_new(void);
 void chronicle_free(struct chronicle *chronicle);
 

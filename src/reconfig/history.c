@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/vector.h"
 #include "reconfig/history_priv.h"
 
@@ -36,43 +37,32 @@ enum {
 
 struct history *history_new(unsigned n_nodes, const double *power)
 {
-    struct history *history = calloc(1, sizeof *history);
+    const size_t n = n_nodes;
+    struct history *history = memory_new(1, sizeof *history);
 
-    if (history == NULL) {
-        return NULL;
-    }
     history->n_nodes = n_nodes;
     history->n_wanted = 1;
     history->sample_s = HISTORY_SAMPLE_S;
     history->prior = HISTORY_SPREAD;
-    history->power = malloc(n_nodes * sizeof *history->power);
-    history->crowds = calloc(n_nodes, sizeof *history->crowds);
-    history->n_workers = calloc(n_nodes, sizeof *history->n_workers);
-    history->nodes = calloc(n_nodes, sizeof *history->nodes);
-    history->sent_bytes =
-        calloc((size_t)n_nodes * n_nodes, sizeof *history->sent_bytes);
-    if (history->power == NULL || history->crowds == NULL ||
-        history->n_workers == NULL || history->nodes == NULL ||
-        history->sent_bytes == NULL) {
-        history_free(history);
-        return NULL;
-    }
-    memcpy(history->power, power, n_nodes * sizeof *power);
+    history->power = memory_new(n, sizeof *history->power);
+    history->crowds = memory_new(n, sizeof *history->crowds);
+    history->n_workers = memory_new(n, sizeof *history->n_workers);
+    history->nodes = memory_new(n, sizeof *history->nodes);
+    history->sent_bytes = memory_new(n * n, sizeof *history->sent_bytes);
+    memcpy(history->power, power, n * sizeof *power);
     return history;
 }
 
 void history_free(struct history *history)
 {
-    if (history != NULL) {
-        free(history->crowds);
-        free(history->n_workers);
-        free(history->power);
-        free(history->nodes);
-        free(history->sent_bytes);
-        free(history->threads);
-        free(history->place);
-        free(history);
-    }
+    free(history->crowds);
+    free(history->n_workers);
+    free(history->power);
+    free(history->nodes);
+    free(history->sent_bytes);
+    free(history->threads);
+    free(history->place);
+    free(history);
 }
 
 // The stack slot is the lower half of a thread's number.

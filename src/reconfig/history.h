@@ -81,8 +81,7 @@ struct history_thread {
 
 struct history;
 
-/** @param power  [n_nodes]  C of each; copied
- *  @return NULL if memory is short */
+/** @param power  [n_nodes]  C of each; copied */
 struct history *history_new(unsigned n_nodes, const double *power);
 void history_free(struct history *history);
 

@@ -44,10 +44,10 @@
 // S2 No plan of a policy that wants_uses is begun while scheme_lacks_uses().
 #include "reconfig/scheme.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "reconfig/scheme_priv.h"
 
 enum {
@@ -65,34 +65,15 @@ enum {
     TRACKINGS_MAX = 3, // until all threads that take part are known
 };
 
-static int copy_counts(struct scheme *scheme)
+static void copy_counts(struct scheme *scheme)
 {
-    const size_t size = scheme->config.n_nodes * sizeof *scheme->counts;
+    const size_t n = scheme->config.n_nodes;
 
-    if (scheme->config.counts == NULL) {
-        return 1;
+    if (scheme->config.counts != NULL) {
+        scheme->counts = memory_new(n, sizeof *scheme->counts);
+        memcpy(scheme->counts, scheme->config.counts,
+               n * sizeof *scheme->counts);
     }
-    scheme->counts = malloc(size);
-    if (scheme->counts == NULL) {
-        return 0;
-    }
-    memcpy(scheme->counts, scheme->config.counts, size);
-    return 1;
-}
-
-static int set_crowds(struct scheme *scheme)
-{
-    uint32_t *n_workers = calloc(scheme->config.n_nodes, sizeof *n_workers);
-
-    if (n_workers == NULL) {
-        return 0;
-    }
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        n_workers[i] = scheme->nodes[i].n_processors;
-    }
-    history_set_crowds(scheme->history, scheme->config.crowds, n_workers);
-    free(n_workers);
-    return 1;
 }
 
 static void start_trigger(struct scheme *scheme)
@@ -116,56 +97,52 @@ void scheme_begin_anew(struct scheme *scheme)
     scheme->extra_s = 0;
 }
 
-struct scheme *scheme_new(const struct scheme_config *config,
-                          const struct scheme_ops *ops)
+static void start_history(struct scheme *scheme)
 {
-    struct scheme *scheme = calloc(1, sizeof *scheme);
-    double *power = calloc(config->n_nodes, sizeof *power);
+    const unsigned n = scheme->config.n_nodes;
+    double *power = memory_new(n, sizeof *power);
+    uint32_t *n_workers = memory_new(n, sizeof *n_workers);
 
-    if (scheme == NULL || power == NULL) {
-        goto fail;
-    }
-    scheme->config = *config;
-    scheme->ops = *ops;
-    scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
-    scheme->memory = calloc(config->n_nodes, sizeof *scheme->memory);
-    scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
-    scheme->next_corrections =
-        calloc(config->n_nodes, sizeof *scheme->next_corrections);
-    scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
-    scheme->peers = calloc(config->n_nodes, sizeof *scheme->peers);
-    scheme->predicted_s = calloc(config->n_nodes, sizeof *scheme->predicted_s);
-    if (scheme->nodes == NULL || scheme->memory == NULL ||
-        scheme->peers == NULL || scheme->predicted_s == NULL ||
-        scheme->corrections == NULL || scheme->next_corrections == NULL ||
-        scheme->learned == NULL) {
-        goto fail;
-    }
-    for (unsigned i = 0; i < config->n_nodes; i++) {
-        ops->describe(ops->owner, i, &scheme->nodes[i]);
+    for (unsigned i = 0; i < n; i++) {
         power[i] = scheme->nodes[i].power;
-        correction_init(&scheme->corrections[i]);
-        correction_init(&scheme->learned[i]);
+        n_workers[i] = scheme->nodes[i].n_processors;
     }
-    scheme->history = history_new(config->n_nodes, power);
-    if (scheme->history == NULL || !copy_counts(scheme)) {
-        goto fail;
-    }
-    if (config->crowds != NULL && !set_crowds(scheme)) {
-        goto fail;
+    scheme->history = history_new(n, power);
+    if (scheme->config.crowds != NULL) {
+        history_set_crowds(scheme->history, scheme->config.crowds, n_workers);
     }
     scheme->config.crowds = NULL; // the caller's
     history_skip(scheme->history, COLD);
+    free(power);
+    free(n_workers);
+}
+
+struct scheme *scheme_new(const struct scheme_config *config,
+                          const struct scheme_ops *ops)
+{
+    const size_t n = config->n_nodes;
+    struct scheme *scheme = memory_new(1, sizeof *scheme);
+
+    scheme->config = *config;
+    scheme->ops = *ops;
+    scheme->nodes = memory_new(n, sizeof *scheme->nodes);
+    scheme->memory = memory_new(n, sizeof *scheme->memory);
+    scheme->corrections = memory_new(n, sizeof *scheme->corrections);
+    scheme->next_corrections = memory_new(n, sizeof *scheme->next_corrections);
+    scheme->learned = memory_new(n, sizeof *scheme->learned);
+    scheme->peers = memory_new(n, sizeof *scheme->peers);
+    scheme->predicted_s = memory_new(n, sizeof *scheme->predicted_s);
+    for (unsigned i = 0; i < n; i++) {
+        ops->describe(ops->owner, i, &scheme->nodes[i]);
+        correction_init(&scheme->corrections[i]);
+        correction_init(&scheme->learned[i]);
+    }
+    copy_counts(scheme);
+    start_history(scheme);
+    start_trigger(scheme);
     scheme->patience = PATIENCE_LEAST;
     scheme->state = config->is_marked ? WATCHING : SEARCHING;
-    free(power);
-    start_trigger(scheme);
     return scheme;
-
-fail:
-    free(power);
-    scheme_free(scheme);
-    return NULL;
 }
 
 void scheme_free(struct scheme *scheme)
@@ -350,13 +327,10 @@ static void learn_from_result(struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
     struct measurement measured = {
-        .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
+        .nodes = memory_new(plan->view.n_nodes, sizeof *measured.nodes)};
 
-    if (measured.nodes != NULL) {
-        remap_measure(scheme->history, plan->view.n_nodes, &measured);
-        correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
-                scheme->learned);
-    }
+    remap_measure(scheme->history, plan->view.n_nodes, &measured);
+    correct(&plan->view, &plan->after, &measured, SCHEME_GAIN, scheme->learned);
     free(measured.nodes);
 }
 

@@ -93,7 +93,6 @@ struct scheme_stats {
     double overhead_s; ///< of tracking and moving, by slow iterations
 };
 
-/** @return NULL if memory is short */
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops);
 void scheme_free(struct scheme *scheme);
@@ -157,7 +156,7 @@ struct history *scheme_history(struct scheme *scheme);
  * @return TM_OK
  * @return TM_ESTATE  threads were moving, or looked at, and there is no iteration since; or
  *                    no thread takes part in iterations
- * @return TM_ENOMEM
+ * @return TM_EINVAL, TM_ELIMIT  as of remap_make()
  *
  * Context: under the node lock; takes as long as a prediction.
  */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/explain.h"
 #include "reconfig/scheme_priv.h"
 
@@ -47,10 +48,7 @@ void scheme_explain_plan(const struct scheme *scheme)
     if (!scheme->config.explains) {
         return;
     }
-    text = malloc(TEXT_BYTES);
-    if (text == NULL) {
-        return;
-    }
+    text = memory_new(TEXT_BYTES, 1);
     scheme_explain_collected(scheme);
     explain_prediction(&plan->view, &plan->before, &plan->measured, text,
                        TEXT_BYTES);
@@ -294,18 +292,20 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
 // What the mapping in force was predicted to be like, and what it is like.
 void scheme_explain_result(const struct scheme *scheme)
 {
-    const unsigned n_nodes = scheme->config.n_nodes;
-    struct measurement measured = {.nodes =
-                                       calloc(n_nodes, sizeof *measured.nodes)};
-    char *text = malloc(TEXT_BYTES);
+    const unsigned n = scheme->config.n_nodes;
+    struct measurement measured;
+    char *text;
 
-    if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
-        scheme_explain_collected(scheme);
-        remap_measure(scheme->history, n_nodes, &measured);
-        explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
-                           text, TEXT_BYTES);
-        scheme->ops.explain(scheme->ops.owner, text);
+    if (!scheme->config.explains) {
+        return;
     }
+    measured.nodes = memory_new(n, sizeof *measured.nodes);
+    text = memory_new(TEXT_BYTES, 1);
+    scheme_explain_collected(scheme);
+    remap_measure(scheme->history, n, &measured);
+    explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured, text,
+                       TEXT_BYTES);
+    scheme->ops.explain(scheme->ops.owner, text);
     free(measured.nodes);
     free(text);
 }

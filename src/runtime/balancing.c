@@ -382,9 +382,6 @@ static struct scheme *new_scheme(struct node *node)
     free(nodes);
     config.crowds = crowds;
     scheme = scheme_new(&config, &ops);
-    if (scheme == NULL) {
-        log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
-    }
     follow(node, scheme);
     return scheme;
 }

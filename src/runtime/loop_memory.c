@@ -289,7 +289,6 @@ static void start_scheme(struct node *node, struct loop_place *place,
     balancing_configure_loop(node, place->ids, place->n_nodes, crowds, &config);
     name_loop(place, call, config.explains);
     place->scheme = scheme_new(&config, &ops);
-    ensure_memory(place->scheme != NULL);
 }
 
 static void allocate_place(struct loop_place *place)
