@@ -241,7 +241,7 @@ static tm_status run_curve(struct subject *subject)
 static tm_status run_steps(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    counts_search(&subject->curve, STEPS_LIU06_WALK, subject->counts);
+    counts_search(&subject->curve, STEPS_LIU06, subject->counts);
     return TM_OK;
 }
 

@@ -13,98 +13,56 @@
 
 /** For the order of use. */
 struct sweep {
-    const struct cost_model *model;
-    uint32_t *threads; ///< [n_threads]: of a node
-    uint32_t *order;   ///< [2 n_uses]: groups
-    double *missed;    ///< [n_groups]
+    uint32_t *order; ///< [n_uses]: groups
+    double *missed;  ///< [n_groups]
 };
 
-static void sweep_init(struct sweep *sweep, const struct cluster_view *view,
-                       const struct cost_model *model)
+/** The groups that a node's threads use, in the order of the threads' numbers: its list
+ * begins with the highest. @return how many */
+static uint32_t write_order(const struct load_table *table, uint32_t node,
+                            uint32_t *order)
 {
-    sweep->model = model;
-    sweep->threads = memory_new(view->n_threads, sizeof *sweep->threads);
-    sweep->order = memory_new(2ull * view->n_uses, sizeof *sweep->order);
-    sweep->missed = memory_new(view->n_groups, sizeof *sweep->missed);
-}
-
-static void sweep_release(struct sweep *sweep)
-{
-    free(sweep->threads);
-    free(sweep->order);
-    free(sweep->missed);
-}
-
-/** From the highest number down. */
-static uint32_t list_threads(const struct load_table *table, uint32_t node,
-                             uint32_t *threads)
-{
+    const struct cluster_view *view = table->view;
     uint32_t n = 0;
+    uint32_t at;
 
     for (uint32_t i = table->head[node]; i != UNPLACED; i = table->next[i]) {
-        threads[n++] = i;
+        n += view->threads[i].n_uses;
     }
-    return n;
-}
+    at = n;
+    for (uint32_t i = table->head[node]; i != UNPLACED; i = table->next[i]) {
+        const struct thread_view *it = &view->threads[i];
 
-/** The groups that listed threads use, in order; threads backwards or not.
- * @return how many */
-static uint32_t write_order(const struct cluster_view *view,
-                            const uint32_t *threads, uint32_t n_threads,
-                            int backwards, uint32_t *order)
-{
-    uint32_t n = 0;
-
-    for (uint32_t k = 0; k < n_threads; k++) {
-        const struct thread_view *it =
-            &view->threads[threads[backwards ? k : n_threads - 1 - k]];
-
+        at -= it->n_uses;
         for (uint32_t u = 0; u < it->n_uses; u++) {
-            order[n++] = view->uses[it->first_use + u].group;
+            order[at + u] = view->uses[it->first_use + u].group;
         }
     }
     return n;
-}
-
-/** @return how many of `order` are the first sweep */
-static uint32_t find_missed(const struct sweep *sweep,
-                            const struct load_table *table, uint32_t node)
-{
-    const struct cluster_view *view = table->view;
-    const int reversed = sweep->model->replacement == REPLACEMENT_REVERSED;
-    const uint32_t n_threads = list_threads(table, node, sweep->threads);
-    struct use_order orders[2] = {{sweep->order, 0}, {NULL, 0}};
-
-    orders[0].n = write_order(view, sweep->threads, n_threads, 0, sweep->order);
-    orders[1].groups = sweep->order + orders[0].n;
-    if (reversed) {
-        orders[1].n = write_order(view, sweep->threads, n_threads, 1,
-                                  sweep->order + orders[0].n);
-    }
-    lru_missed(orders, reversed ? 2 : 1, view->group_pages, view->n_groups,
-               table->rates[node].memory_pages, sweep->missed);
-    return orders[0].n;
 }
 
 /** What a node replaces in an iteration. */
 static struct replacements go_through(const struct sweep *sweep,
                                       struct load_table *table, uint32_t node)
 {
-    const uint32_t n = find_missed(sweep, table, node);
+    const uint32_t *pages = table->view->group_pages;
+    const uint32_t n = write_order(table, node, sweep->order);
     struct replacements replaced = {0};
 
+    lru_missed(sweep->order, n, pages, table->view->n_groups,
+               table->rates[node].memory_pages, sweep->missed);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t g = sweep->order[k];
-        const double pages = sweep->missed[g] * table->view->group_pages[g];
+        const double missed = sweep->missed[g] * pages[g];
 
         sweep->missed[g] = 0; // each group once
         if (load_table_find(table, g, node)->n_writers > 0) {
-            replaced.in += pages;
-            replaced.out += pages;
+            replaced.in += missed;
+            replaced.out += missed;
         } else if (table->n_holders[g] > 1) {
-            replaced.fetched += pages;
+            replaced.fetched += missed;
         } else {
-            replaced.in += pages;
+            replaced.in += missed;
         }
     }
     return replaced;
@@ -130,7 +88,8 @@ static void predict_nodes(struct load_table *table,
     struct sweep sweep = {0};
 
     if (needs_order) {
-        sweep_init(&sweep, table->view, model);
+        sweep.order = memory_new(table->view->n_uses, sizeof *sweep.order);
+        sweep.missed = memory_new(table->view->n_groups, sizeof *sweep.missed);
     }
     for (uint32_t x = 0; x < table->view->n_nodes; x++) {
         const struct node_load load = load_table_load(table, x);
@@ -142,7 +101,8 @@ static void predict_nodes(struct load_table *table,
         terms_compute(&table->rates[x], &load, needs_order ? &replaced : NULL,
                       &prediction->nodes[x]);
     }
-    sweep_release(&sweep);
+    free(sweep.order);
+    free(sweep.missed);
 }
 
 tm_status predict(const struct cluster_view *view,

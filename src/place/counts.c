@@ -91,18 +91,10 @@ static double longest_of(const struct search *search)
 }
 
 /** Would one more thread from s to d be for the better? */
-static int is_good(const struct search *search, enum count_steps steps,
-                   uint32_t s, uint32_t d)
+static int is_good(const struct search *search, uint32_t s, uint32_t d)
 {
-    const struct demand_curve *curve = search->curve;
-    const double s_after = demand_curve_time(curve, s, search->counts[s] - 1);
-    const double d_after = demand_curve_time(curve, d, search->counts[d] + 1);
-    const double later = s_after > d_after ? s_after : d_after;
-
-    if (steps == STEPS_LIU06_WALK) {
-        return d_after < search->times[s];
-    }
-    return later < search->times[s];
+    return demand_curve_time(search->curve, d, search->counts[d] + 1) <
+           search->times[s];
 }
 
 static void move_one(struct search *search, uint32_t s, uint32_t d)
@@ -114,13 +106,12 @@ static void move_one(struct search *search, uint32_t s, uint32_t d)
 }
 
 /** Step (2). @return how many went */
-static uint32_t move_some(struct search *search, enum count_steps steps,
-                          uint32_t s, uint32_t d)
+static uint32_t move_some(struct search *search, uint32_t s, uint32_t d)
 {
     uint32_t n = 0;
 
     while (search->counts[s] > search->curve->floors[s] && search->n_left > 0 &&
-           is_good(search, steps, s, d)) {
+           is_good(search, s, d)) {
         move_one(search, s, d);
         search->n_left--;
         n++;
@@ -146,7 +137,7 @@ static void note_best(struct search *search)
 }
 
 /** Steps (1) to (5). */
-static void search_liu06(struct search *search, enum count_steps steps)
+static void search_liu06(struct search *search)
 {
     uint32_t s = slowest(search);
 
@@ -159,7 +150,7 @@ static void search_liu06(struct search *search, enum count_steps steps)
         if (d == search->curve->n_nodes) {
             return; // (5)
         }
-        if (move_some(search, steps, s, d) == 0) { // (2)
+        if (move_some(search, s, d) == 0) { // (2)
             search->done[d] = 1;
             continue;
         }
@@ -235,7 +226,7 @@ void counts_search(const struct demand_curve *curve, enum count_steps steps,
     if (steps == STEPS_LIANG03) {
         search_liang03(&search);
     } else {
-        search_liu06(&search, steps);
+        search_liu06(&search);
     }
     memcpy(counts, search.best, curve->n_nodes * sizeof *counts);
     search_release(&search);

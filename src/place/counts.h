@@ -64,16 +64,14 @@ double demand_curve_iteration(const struct demand_curve *curve,
 
 /** How far a search by the papers' steps goes. */
 enum count_steps {
-    STEPS_LIANG03,    ///< one destination; ends when the longest time of all
-                      ///< is not shortened
-    STEPS_LIU06,      ///< steps (1) to (5)
-    STEPS_LIU06_WALK, ///< and threads leave a node as long as the destination
-                      ///< stays below it: over plateaus of several processors
+    STEPS_LIANG03, ///< one destination; ends when the longest time of all
+                   ///< is not shortened
+    STEPS_LIU06, ///< steps (1) to (5); and threads leave a node as long as the
+    ///< destination stays below it: over plateaus of several processors
 };
 
 /**
- * Change counts by the papers' steps. STEPS_LIU06 finds the optimum if each
- * T_x is strictly increasing, STEPS_LIU06_WALK if none decreases.
+ * Change counts by the papers' steps. STEPS_LIU06 finds the optimum if no T_x decreases.
  *
  * @param[in,out] counts  [n_nodes]: where the search starts, sum n_threads, no
  *                        count below its floor; where it ends. Threads are not

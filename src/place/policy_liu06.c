@@ -46,7 +46,7 @@ static void find_counts(struct liu06 *liu06)
         return;
     }
     counts_of(view, liu06->request->current, liu06->counts);
-    counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
+    counts_search(&liu06->curve, STEPS_LIU06, liu06->counts);
 }
 
 /** Seconds that a page costs which two nodes hold instead of one: what paging

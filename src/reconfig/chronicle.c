@@ -117,33 +117,23 @@ static void add_nodes(struct chronicle *chronicle,
     }
 }
 
-static const struct chronicle_thread *find_thread(
-    const struct chronicle *chronicle, uint64_t number)
-{
-    uint32_t low = 0;
-    uint32_t high = chronicle->n_threads;
-
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-
-        if (chronicle->threads[middle].number < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < chronicle->n_threads &&
-                   chronicle->threads[low].number == number
-               ? &chronicle->threads[low]
-               : NULL;
-}
-
 static int compare_threads(const void *left, const void *right)
 {
     const struct chronicle_thread *a = left;
     const struct chronicle_thread *b = right;
 
     return (a->number > b->number) - (a->number < b->number);
+}
+
+static const struct chronicle_thread *find_thread(
+    const struct chronicle *chronicle, uint64_t number)
+{
+    const struct chronicle_thread wanted = {.number = number};
+
+    return chronicle->n_threads == 0
+               ? NULL
+               : bsearch(&wanted, chronicle->threads, chronicle->n_threads,
+                         sizeof wanted, compare_threads); // K2
 }
 
 void chronicle_note_threads(struct chronicle *chronicle,

@@ -347,23 +347,12 @@ static void undo(struct scheme *scheme)
     scheme_move_all(scheme);
 }
 
-static uint32_t plan_index(const struct remap *plan, uint64_t number)
+static int compare_numbers(const void *left, const void *right)
 {
-    uint32_t low = 0;
-    uint32_t high = plan->view.n_threads;
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
 
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (plan->numbers[middle] < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < plan->view.n_threads && plan->numbers[low] == number
-               ? low
-               : UINT32_MAX;
+    return (a > b) - (a < b);
 }
 
 static int have_all_moved(const struct scheme *scheme)
@@ -374,9 +363,11 @@ static int have_all_moved(const struct scheme *scheme)
     const struct history_thread *threads = history_threads(scheme->history, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = plan_index(plan, threads[i].number);
+        const uint64_t *at =
+            bsearch(&threads[i].number, plan->numbers, plan->view.n_threads,
+                    sizeof *plan->numbers, compare_numbers);
 
-        if (at != UINT32_MAX && threads[i].node != node_of[at]) {
+        if (at != NULL && threads[i].node != node_of[at - plan->numbers]) {
             return 0;
         }
     }

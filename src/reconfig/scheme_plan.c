@@ -103,6 +103,21 @@ static int is_settled(const struct scheme *scheme)
            history_n_since_restart(scheme->history) > 0;
 }
 
+// Learn first from how the mapping in force is, then ask again.
+// @param corrections  [n_nodes] of the plan's model
+static tm_status make_learning(struct remap *plan,
+                               struct correction *corrections)
+{
+    tm_status status = remap_make(plan);
+
+    if (status == TM_OK && cost_model_is_corrected(&plan->model)) {
+        correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
+                corrections);
+        status = remap_make(plan);
+    }
+    return status;
+}
+
 tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
                            struct correction *corrections)
 {
@@ -128,12 +143,7 @@ tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
     if (scheme->is_tracked) {
         remap_set_uses(plan, scheme->ops.uses, scheme->ops.owner);
     }
-    status = remap_make(plan);
-    if (status == TM_OK && cost_model_is_corrected(&plan->model)) {
-        correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
-                corrections);
-        status = remap_make(plan);
-    }
+    status = make_learning(plan, corrections);
     if (status != TM_OK) {
         remap_release(plan);
     }
@@ -194,15 +204,9 @@ void scheme_think(struct scheme *scheme)
 
     ensure(scheme->state == THINKING); // S1
     memcpy(scheme->next_corrections, scheme->learned, size);
-    scheme->plan_status = remap_make(&scheme->next);
-    if (scheme->plan_status == TM_OK &&
-        cost_model_is_corrected(&scheme->config.model)) {
-        // Learn first from how the mapping in force is, then ask again.
-        correct(&scheme->next.view, &scheme->next.before,
-                &scheme->next.measured, SCHEME_GAIN, scheme->next_corrections);
-        memcpy(scheme->learned, scheme->next_corrections, size);
-        scheme->plan_status = remap_make(&scheme->next);
-    }
+    scheme->plan_status =
+        make_learning(&scheme->next, scheme->next_corrections);
+    memcpy(scheme->learned, scheme->next_corrections, size);
 }
 
 // What was being made is the plan now.
