@@ -161,22 +161,22 @@ static double time_of_some(const struct threshold *threshold, uint32_t x,
                                            : INFINITY;
 }
 
-/** Hand threads out, `step` at once, each time to the node that is done with them first.
- * @param n_steps  not more often. @return how many are left */
+/** Hand threads out, not more than there are nodes, each to the node that is done with it
+ * first. @return how many are left */
 static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
-                         uint32_t step, uint32_t n_steps, uint32_t *counts)
+                         uint32_t *counts)
 {
     const uint32_t n = threshold->times.n_nodes;
     double *next_s = memory_new(n, sizeof *next_s);
 
     for (uint32_t x = 0; x < n; x++) {
-        next_s[x] = time_of_some(threshold, x, counts[x] + step);
+        next_s[x] = time_of_some(threshold, x, counts[x] + 1);
     }
-    for (; left >= step && n_steps > 0; left -= step, n_steps--) {
+    for (uint32_t k = 0; k < n && left > 0; k++, left--) {
         const uint32_t x = find_first_done(next_s, n);
 
-        counts[x] += step;
-        next_s[x] = time_of_some(threshold, x, counts[x] + step);
+        counts[x]++;
+        next_s[x] = time_of_some(threshold, x, counts[x] + 1);
     }
     free(next_s);
     return left;
@@ -248,11 +248,10 @@ static void share_out(const struct threshold *threshold, uint32_t *counts)
     uint32_t left = set_floors(threshold, counts);
 
     left = fill_up(threshold->low, n, left, counts);
-    left = hand_out(threshold, left, 1, n, counts);
+    left = hand_out(threshold, left, counts);
     left = fill_up(threshold->high, n, left, counts); // plateaus only
-    if (left > 0) { // only if a T_x decreases somewhere
-        left = hand_out(threshold, left, left / n + 1, n, counts);
-        (void)hand_out(threshold, left, 1, left, counts);
+    for (uint32_t x = 0; left > 0; x = (x + 1) % n, left--) {
+        counts[x]++; // only if a T_x decreases somewhere
     }
 }
 
