@@ -325,18 +325,16 @@ static uint32_t counterpart(const struct load_table *table,
     return NOBODY;
 }
 
-void refine_fewer_moves(struct load_table *table, const uint32_t *current,
-                        uint64_t *n_trials)
+void refine_fewer_moves(struct load_table *table, const uint32_t *current)
 {
     const double limit_s = load_table_longest(table, NULL) * (1 + EPSILON);
 
     for (uint32_t i = 0; i < table->view->n_threads; i++) {
         struct change change = {i, NOBODY, current[i], 0};
 
-        if (table->node_of[i] == current[i] || *n_trials == 0) {
+        if (table->node_of[i] == current[i]) {
             continue;
         }
-        --*n_trials;
         if (!make_if_below(table, &change, limit_s)) {
             change.partner = counterpart(table, current, i);
             if (change.partner != NOBODY) {

@@ -76,8 +76,7 @@ static void it_shortens_and_takes_needless_moves_back(void **state)
             for (uint32_t i = 0; i < view.n_threads; i++) {
                 moves[k] += table.node_of[i] != node_of[i];
             }
-            limits.n_trials = 10000;
-            refine_fewer_moves(&table, node_of, &limits.n_trials);
+            refine_fewer_moves(&table, node_of);
         }
         assert_true(moves[1] <= moves[0]);
         assert_true(load_table_longest(&table, NULL) <= after_s * (1 + 2e-9));

@@ -320,9 +320,8 @@ void trigger_undone(struct trigger *trigger)
     back_off(trigger, FIRST_UNDONE);
 }
 
-int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
-                    double moved_bytes, double bytes_per_s, double warm_up_s)
+int trigger_accepts(const struct profile_acceptance *it)
 {
-    return (now_s - predicted_s) * (double)iterations_left >
-           moved_bytes / bytes_per_s + warm_up_s;
+    return (it->now_s - it->predicted_s) * (double)it->iterations_left >
+           it->moved_bytes / it->bytes_per_s + it->warm_up_s;
 }

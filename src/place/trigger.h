@@ -2,7 +2,7 @@
 #ifndef PLACE_TRIGGER_H
 #define PLACE_TRIGGER_H
 
-#include <stdint.h>
+#include "place/profile.h"
 
 /*
  * When to look closer, when to re-map, when to take a re-map back: the trigger
@@ -122,16 +122,8 @@ void trigger_wake(struct trigger *trigger);
  * had all the same, by another change. */
 void trigger_undone(struct trigger *trigger);
 
-/**
- * Is a change worth its cost?  (now - predicted) * iterations left > cost
- *
- * @param iterations_left  where nobody knows, as many as there have been is a
- *                         fair guess
- * @param moved_bytes      of stacks and pages that go to other nodes
- * @param bytes_per_s      that the network carries; > 0
- * @param warm_up_s        everything else: first touches on the new node
- */
-int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
-                    double moved_bytes, double bytes_per_s, double warm_up_s);
+/** Is a change worth its cost?  (now - predicted) * iterations left > cost, of moved
+ * bytes, which stacks and pages are, and of the warm-up, all else. */
+int trigger_accepts(const struct profile_acceptance *it);
 
 #endif

@@ -266,10 +266,14 @@ static void other_conditions_end_a_rest(void **state)
 static void a_change_must_pay(void **state)
 {
     (void)state;
-    assert_true(trigger_accepts(1, 0.9, 100, 1e9, 1e9, 1));
-    assert_false(trigger_accepts(1, 0.9, 19, 1e9, 1e9, 1));
-    assert_false(trigger_accepts(1, 1, 1000000, 0, 1e9, 0));
-    assert_false(trigger_accepts(1, 1.1, 1000000, 0, 1e9, 0));
+    assert_true(trigger_accepts(
+        &(struct profile_acceptance){1, 0.9, 100, 1e9, 1e9, 1}));
+    assert_false(
+        trigger_accepts(&(struct profile_acceptance){1, 0.9, 19, 1e9, 1e9, 1}));
+    assert_false(trigger_accepts(
+        &(struct profile_acceptance){1, 1, 1000000, 0, 1e9, 0}));
+    assert_false(trigger_accepts(
+        &(struct profile_acceptance){1, 1.1, 1000000, 0, 1e9, 0}));
 }
 
 int main(void)

@@ -41,7 +41,7 @@
 // if most threads are known, else none until the next imbalance, which is tracked once.
 //
 // S1 `next`, `next_corrections` and `learned` belong to scheme_think() while THINKING.
-// S2 No plan of a policy that wants_uses is begun while scheme_lacks_uses().
+// S2 No plan of a policy that wants_uses is begun while it is unknown of most threads.
 #include "reconfig/scheme.h"
 
 #include <stdlib.h>
@@ -242,12 +242,15 @@ static void do_without(struct scheme *scheme)
 // It is time for a plan, if it is known what it is to be made of: S2.
 static void decide(struct scheme *scheme)
 {
-    if (scheme_knows_uses(scheme)) {
+    uint32_t n;
+    const uint32_t n_unknown = scheme_count_unknown(scheme, &n);
+
+    if (n_unknown == 0) {
         scheme->n_trackings = 0;
         scheme_ask(scheme);
     } else if (scheme->n_trackings < TRACKINGS_MAX) {
         track_again(scheme);
-    } else if (scheme_lacks_uses(scheme)) {
+    } else if (2 * n_unknown > n) {
         do_without(scheme);
     } else {
         scheme_ask(scheme);
@@ -449,13 +452,14 @@ void scheme_see_change(struct scheme *scheme, enum change change, unsigned n)
 static int may_look_again(const struct scheme *scheme)
 {
     const uint32_t n = history_n_since_restart(scheme->history);
+    uint32_t n_threads;
 
     return scheme->trigger.state == TRIGGER_RESTING &&
            ((scheme->is_kept && scheme->n_looks > 0 &&
              n >= enough(scheme, HISTORY_WINDOW)) ||
             (scheme->change != CHANGE_NONE &&
              n >= enough(scheme, scheme->n_wanted))) &&
-           scheme_knows_uses(scheme);
+           scheme_count_unknown(scheme, &n_threads) == 0;
 }
 
 // A node says that it has other memory, and what it takes is not known.

@@ -82,9 +82,7 @@ double scheme_ideal_s(const struct scheme *scheme)
     return work_s / power;
 }
 
-// @param[out] n  threads that take part
-// @return of how many of them the policy does not know what it wants to know
-static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
+uint32_t scheme_count_unknown(const struct scheme *scheme, uint32_t *n)
 {
     const struct history_thread *threads = history_threads(scheme->history, n);
     uint32_t n_unknown = 0;
@@ -99,20 +97,6 @@ static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
     return n_unknown;
 }
 
-int scheme_knows_uses(const struct scheme *scheme)
-{
-    uint32_t n;
-
-    return count_unknown(scheme, &n) == 0;
-}
-
-int scheme_lacks_uses(const struct scheme *scheme)
-{
-    uint32_t n;
-
-    return 2 * count_unknown(scheme, &n) > n;
-}
-
 static int was_tracked_within(const struct scheme *scheme, unsigned n_samples)
 {
     return scheme->is_tracked &&
@@ -121,9 +105,11 @@ static int was_tracked_within(const struct scheme *scheme, unsigned n_samples)
 
 int scheme_needs_tracking(const struct scheme *scheme)
 {
+    uint32_t n;
+
     return scheme->config.policy->wants_uses &&
            (!was_tracked_within(scheme, TRACKED_MOST) ||
-            !scheme_knows_uses(scheme));
+            scheme_count_unknown(scheme, &n) > 0);
 }
 
 int scheme_is_tracking_old(const struct scheme *scheme)
