@@ -19,8 +19,7 @@
 // of moves is limited.
 //
 // I1  The sum of the counts is n_threads, and no count is below its floor.
-// I2  `best` are the first counts with the shortest longest time so far, and
-//     among these with the fewest nodes that take as long.
+// I2  `best` are the first counts with the shortest longest time so far.
 #include "place/counts.h"
 
 #include <stdlib.h>
@@ -35,7 +34,6 @@ struct search {
     double *times;       ///< [n_nodes]: T_x of counts
     unsigned char *done; ///< [n_nodes]: tried as destination
     double best_s;
-    uint32_t n_best; ///< nodes that take best_s
     uint64_t n_left; ///< moves until the search is given up
 };
 
@@ -122,15 +120,9 @@ static uint32_t move_some(struct search *search, uint32_t s, uint32_t d)
 static void note_best(struct search *search)
 {
     const double longest_s = longest_of(search);
-    uint32_t n = 0;
 
-    for (uint32_t x = 0; x < search->curve->n_nodes; x++) {
-        n += search->times[x] >= longest_s;
-    }
-    if (longest_s < search->best_s ||
-        (longest_s <= search->best_s && n < search->n_best)) {
+    if (longest_s < search->best_s) {
         search->best_s = longest_s;
-        search->n_best = n;
         memcpy(search->best, search->counts,
                search->curve->n_nodes * sizeof *search->best);
     }
@@ -212,7 +204,6 @@ static void search_init(struct search *search)
             demand_curve_time(search->curve, x, search->counts[x]);
     }
     search->best_s = longest_of(search);
-    search->n_best = UINT32_MAX;
     search->n_left = (n + 1) * search->curve->n_threads;
 }
 
@@ -222,7 +213,6 @@ void counts_search(const struct demand_curve *curve, enum count_steps steps,
     struct search search = {.curve = curve, .counts = counts};
 
     search_init(&search);
-    note_best(&search);
     if (steps == STEPS_LIANG03) {
         search_liang03(&search);
     } else {
