@@ -93,6 +93,7 @@ struct scheme_stats {
     double overhead_s; ///< of tracking and moving, by slow iterations
 };
 
+/** Begin; scheme_free() ends it. @param config  copied, with its counts and crowds */
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops);
 void scheme_free(struct scheme *scheme);
