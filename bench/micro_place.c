@@ -18,7 +18,6 @@
  * Else it is one cluster, the first of these, and what is printed is
  *
  *   predict     one prediction of the mapping in force
- *   condense    leaving out what all threads read
  *   curve       what n threads use, for all n
  *   steps       counts by [Liu06] (1) to (5) with the plateau walk
  *   threshold   counts by their threshold
@@ -31,7 +30,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/condense.h"
 #include "place/counts.h"
 #include "place/policy.h"
 
@@ -232,15 +230,6 @@ static tm_status run_predict(struct subject *subject)
                    &prediction);
 }
 
-static tm_status run_condense(struct subject *subject)
-{
-    struct condensed condensed;
-
-    condense(&condensed, &subject->view);
-    condensed_release(&condensed);
-    return TM_OK;
-}
-
 static tm_status run_curve(struct subject *subject)
 {
     demand_curve_release(&subject->curve);
@@ -252,14 +241,15 @@ static tm_status run_curve(struct subject *subject)
 static tm_status run_steps(struct subject *subject)
 {
     counts_of(&subject->view, subject->current, subject->counts);
-    counts_search(&subject->curve, STEPS_LIU06_WALK, subject->counts);
+    counts_search(&subject->curve, STEPS_LIU06, subject->counts);
     return TM_OK;
 }
 
 static tm_status run_threshold(struct subject *subject)
 {
-    counts_of(&subject->view, subject->current, subject->counts);
-    counts_threshold(&subject->curve, subject->counts);
+    const struct node_times times = demand_curve_times(&subject->curve);
+
+    counts_from_times(&times, subject->counts);
     return TM_OK;
 }
 
@@ -361,7 +351,6 @@ static void measure_all(uint32_t n_nodes, uint32_t n_threads, enum kind kind)
     subject_init(&s, n_nodes, n_threads, kind, 0);
     printf("%u nodes, %u threads, %s\n", n_nodes, n_threads, kind_names[kind]);
     measure("predict", run_predict, &s);
-    measure("condense", run_condense, &s);
     measure("curve", run_curve, &s);
     if ((uint64_t)n_nodes * n_threads < 100000000) {
         measure("steps", run_steps, &s);

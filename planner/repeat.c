@@ -96,14 +96,12 @@ static void compare_nodes(struct differences *differences,
 static void compare_acceptance(struct differences *differences,
                                const struct profile_decision *decision)
 {
-    const struct profile_acceptance *it = &decision->acceptance;
     int accepts;
 
     if (!decision->was_weighed) {
         return;
     }
-    accepts = trigger_accepts(it->now_s, it->predicted_s, it->iterations_left,
-                              it->moved_bytes, it->bytes_per_s, it->warm_up_s);
+    accepts = trigger_accepts(&decision->acceptance);
     if (accepts != decision->is_carried_out) {
         tell(differences, "a change is%s worth its cost here, the run %s\n",
              accepts ? "" : " not",

@@ -181,7 +181,6 @@ void decider_open(struct lab *lab)
     decider->lab = lab;
     decider->used = memory_new(simulation->n_threads, sizeof *decider->used);
     decider->scheme = scheme_new(&config, &ops);
-    ensure_memory(decider->scheme != NULL);
     lab->decider = decider;
 }
 

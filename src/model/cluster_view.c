@@ -2,12 +2,11 @@
 #include "model/cluster_view.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 // ---- making, copying, freeing ----
 
@@ -69,25 +68,8 @@ void cluster_view_copy(struct cluster_view *copy,
 
 // ---- checking ----
 
-struct complaint {
-    char *reason;
-    size_t size;
-};
-
-static int complain(const struct complaint *complaint, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int complain(const struct complaint *complaint, const char *format, ...)
-{
-    va_list arguments;
-
-    if (complaint->size > 0) {
-        va_start(arguments, format);
-        vsnprintf(complaint->reason, complaint->size, format, arguments);
-        va_end(arguments);
-    }
-    return 0;
-}
+/** Say what is wrong. @return 0 */
+#define complain(reason, ...) (text_add((reason), __VA_ARGS__), 0)
 
 static int is_time(double seconds)
 {
@@ -95,78 +77,71 @@ static int is_time(double seconds)
 }
 
 static int check_node(const struct cluster_view *view, uint32_t x,
-                      const struct complaint *complaint)
+                      struct text *reason)
 {
     const struct node_view *node = &view->nodes[x];
 
     if (memchr(node->name, 0, sizeof node->name) == NULL || !node->name[0]) {
-        return complain(complaint, "node %u has no name", x);
+        return complain(reason, "node %u has no name", x);
     }
     if (!isfinite(node->power) || node->power <= 0) {
-        return complain(complaint, "the power of %s is not above 0",
-                        node->name);
+        return complain(reason, "the power of %s is not above 0", node->name);
     }
     if (node->n_processors == 0) {
-        return complain(complaint, "%s has no processors", node->name);
+        return complain(reason, "%s has no processors", node->name);
     }
     if (!is_time(node->swap_in_s) || !is_time(node->swap_out_s) ||
         !is_time(node->fetch_s) || !is_time(node->packet_s) ||
         !is_time(node->update_s)) {
-        return complain(complaint, "a cost of %s is not a time", node->name);
+        return complain(reason, "a cost of %s is not a time", node->name);
     }
     if (node->packet_bytes == 0) {
-        return complain(complaint, "the packets of %s are empty", node->name);
+        return complain(reason, "the packets of %s are empty", node->name);
     }
     return 1;
 }
 
 static int check_use(const struct cluster_view *view, uint32_t thread,
-                     const struct use *use, const struct complaint *complaint)
+                     const struct use *use, struct text *reason)
 {
     if (use->group >= view->n_groups) {
-        return complain(complaint, "thread %u uses group %u of %u", thread,
+        return complain(reason, "thread %u uses group %u of %u", thread,
                         use->group, view->n_groups);
     }
     if (use->flags == 0 || (use->flags & ~(USE_READ | USE_WRITE)) != 0) {
-        return complain(complaint, "thread %u uses group %u in no known way",
-                        thread, use->group);
-    }
-    if (group_is_common(view, use->group) && !(use->flags & USE_WRITE)) {
-        return complain(complaint,
-                        "thread %u reads group %u, which all threads do",
+        return complain(reason, "thread %u uses group %u in no known way",
                         thread, use->group);
     }
     if (use->diff_bytes > TM_PAGE_SIZE ||
         (use->diff_bytes > 0 && !(use->flags & USE_WRITE))) {
-        return complain(complaint,
-                        "thread %u has an impossible diff of group %u", thread,
-                        use->group);
+        return complain(reason, "thread %u has an impossible diff of group %u",
+                        thread, use->group);
     }
     return 1;
 }
 
 /** @param seen  [n_groups]: the last thread that used the group, plus 1 */
 static int check_thread(const struct cluster_view *view, uint32_t thread,
-                        uint32_t *seen, const struct complaint *complaint)
+                        uint32_t *seen, struct text *reason)
 {
     const struct thread_view *it = &view->threads[thread];
 
     if (!is_time(it->computation_s)) {
-        return complain(complaint, "the computation of thread %u is not a time",
+        return complain(reason, "the computation of thread %u is not a time",
                         thread);
     }
     if ((uint64_t)it->first_use + it->n_uses > view->n_uses) {
-        return complain(complaint, "the uses of thread %u are out of range",
+        return complain(reason, "the uses of thread %u are out of range",
                         thread);
     }
     for (uint32_t i = 0; i < it->n_uses; i++) {
         const struct use *use = &view->uses[it->first_use + i];
 
-        if (!check_use(view, thread, use, complaint)) {
+        if (!check_use(view, thread, use, reason)) {
             return 0;
         }
         if (seen[use->group] == thread + 1) {
-            return complain(complaint, "thread %u uses group %u twice", thread,
+            return complain(reason, "thread %u uses group %u twice", thread,
                             use->group);
         }
         seen[use->group] = thread + 1;
@@ -174,19 +149,18 @@ static int check_thread(const struct cluster_view *view, uint32_t thread,
     return 1;
 }
 
-static int check_threads(const struct cluster_view *view,
-                         const struct complaint *complaint)
+static int check_threads(const struct cluster_view *view, struct text *reason)
 {
     uint32_t *seen = memory_new(view->n_groups, sizeof *seen);
     uint64_t n_uses = 0;
     int is_valid = 1;
 
     for (uint32_t i = 0; is_valid && i < view->n_threads; i++) {
-        is_valid = check_thread(view, i, seen, complaint);
+        is_valid = check_thread(view, i, seen, reason);
         n_uses += view->threads[i].n_uses;
     }
     if (is_valid && n_uses > view->n_uses) {
-        is_valid = complain(complaint, "two threads have the same uses");
+        is_valid = complain(reason, "two threads have the same uses");
     }
     free(seen);
     return is_valid;
@@ -195,31 +169,27 @@ static int check_threads(const struct cluster_view *view,
 int cluster_view_check(const struct cluster_view *view, char *reason,
                        size_t size)
 {
-    const struct complaint complaint = {reason, size};
+    struct text out = {reason, size, 0};
 
     if (view->n_nodes == 0 || view->n_threads == 0) {
-        return complain(&complaint, "there are no nodes or no threads");
+        return complain(&out, "there are no nodes or no threads");
     }
     if (view->n_threads == UINT32_MAX || view->nodes == NULL ||
         view->threads == NULL || (view->n_groups > 0 && !view->group_pages) ||
         (view->n_uses > 0 && view->uses == NULL)) {
-        return complain(&complaint, "an array is missing");
-    }
-    if (view->n_common > view->n_groups) {
-        return complain(&complaint, "there are %u groups, of which %u common",
-                        view->n_groups, view->n_common);
+        return complain(&out, "an array is missing");
     }
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        if (!check_node(view, x, &complaint)) {
+        if (!check_node(view, x, &out)) {
             return 0;
         }
     }
     for (uint32_t g = 0; g < view->n_groups; g++) {
         if (view->group_pages[g] == 0) {
-            return complain(&complaint, "group %u has no pages", g);
+            return complain(&out, "group %u has no pages", g);
         }
     }
-    return check_threads(view, &complaint);
+    return check_threads(view, &out);
 }
 
 int cluster_view_is_valid(const struct cluster_view *view)
@@ -229,24 +199,12 @@ int cluster_view_is_valid(const struct cluster_view *view)
 
 // ---- questions ----
 
-double cluster_view_common_pages(const struct cluster_view *view)
-{
-    double pages = 0;
-
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        pages += view->group_pages[g];
-    }
-    return pages;
-}
-
 double cluster_view_sum_pages(const struct cluster_view *view)
 {
-    double sum = cluster_view_common_pages(view) * view->n_threads;
+    double sum = 0;
 
     for (uint32_t u = 0; u < view->n_uses; u++) {
-        if (!group_is_common(view, view->uses[u].group)) {
-            sum += view->group_pages[view->uses[u].group];
-        }
+        sum += view->group_pages[view->uses[u].group];
     }
     return sum;
 }
@@ -263,9 +221,6 @@ struct group_users *cluster_view_users(const struct cluster_view *view)
         it->n_writers += (use->flags & USE_WRITE) != 0;
         it->n_senders += use->diff_bytes > 0;
         it->diff_bytes += use->diff_bytes;
-    }
-    for (uint32_t g = 0; g < view->n_common; g++) {
-        users[g].n_users = view->n_threads;
     }
     return users;
 }

@@ -20,9 +20,6 @@
  * *uses* are its groups in the order in which it first touches them in an
  * iteration.
  *
- * In a view that condense() has made, some groups are *common*: every thread uses
- * them, and its uses have only those of them that it writes.
- *
  * A mapping, everywhere, is an array node_of [n_threads] of node numbers.
  */
 
@@ -68,7 +65,6 @@ struct cluster_view {
     uint32_t n_nodes;   ///< N, at least 1
     uint32_t n_threads; ///< K, at least 1
     uint32_t n_groups;  ///< 0 while nothing is known of the uses
-    uint32_t n_common;  ///< groups [0, n_common) are common; mostly 0
     uint32_t n_uses;
     struct node_view *nodes;     ///< [n_nodes]
     struct thread_view *threads; ///< [n_threads]
@@ -118,16 +114,6 @@ int cluster_view_check(const struct cluster_view *view, char *reason,
 
 /** The same without a reason. */
 int cluster_view_is_valid(const struct cluster_view *view);
-
-/** Is a group common? */
-static inline int group_is_common(const struct cluster_view *view,
-                                  uint32_t group)
-{
-    return group < view->n_common;
-}
-
-/** The pages of all common groups. */
-double cluster_view_common_pages(const struct cluster_view *view);
 
 /** The pages that a thread uses, added up over all threads. */
 double cluster_view_sum_pages(const struct cluster_view *view);

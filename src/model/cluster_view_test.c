@@ -77,11 +77,6 @@ static void what_is_wrong_with_a_view_is_said(void **state)
     view.uses[1].group = 1;
     REFUSED(view, "same uses");
     view.threads[0].n_uses = 1;
-    view.n_common = 3;
-    REFUSED(view, "3 common");
-    view.n_common = 2;
-    REFUSED(view, "reads group 1, which all threads do");
-    view.n_common = 0;
     view.group_pages[1] = 0;
     REFUSED(view, "no pages");
     cluster_view_release(&view);

@@ -22,7 +22,6 @@ enum replacement {
     REPLACEMENT_KEPT_SET, ///< as much as fits stays, the rest streams: M_lack
                           ///< replacements, the fewest possible
     REPLACEMENT_LRU,      ///< least recently used, threads in order of number
-    REPLACEMENT_REVERSED, ///< the same, the order reversed in each iteration
 };
 
 /** How the three terms make a node's time. */

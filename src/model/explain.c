@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "model/correct.h"
 
@@ -238,11 +239,7 @@ size_t explain_moves(const struct cluster_view *view, const uint64_t *numbers,
     size_t n = 0;
 
     text_add(&out, "%s", "");
-    moves = malloc(view->n_threads * sizeof *moves);
-    if (moves == NULL) {
-        text_add(&out, "no memory to list the moves\n");
-        return out.length;
-    }
+    moves = memory_new(view->n_threads, sizeof *moves);
     for (uint32_t i = 0; i < view->n_threads; i++) {
         if (from[i] != to[i]) {
             moves[n++] =

@@ -11,15 +11,15 @@
 #include "model/lru.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 
 #define NEVER UINT64_MAX
 
 struct window {
-    uint32_t *sequence; ///< the orders, one behind the other, twice
-    uint64_t *last;     ///< [n_groups]: place of the group's last use
+    const uint32_t *order; ///< [n], over and over
+    uint32_t n;
+    uint64_t *last; ///< [n_groups]: place of the group's last use
     uint64_t begin;
     double pages;
 };
@@ -27,7 +27,7 @@ struct window {
 static int use_group(struct window *window, uint64_t now,
                      const uint32_t *group_pages, double memory_pages)
 {
-    const uint32_t group = window->sequence[now];
+    const uint32_t group = window->order[now % window->n];
     const uint64_t last = window->last[group];
     const int hits = last != NEVER && last >= window->begin;
 
@@ -36,7 +36,7 @@ static int use_group(struct window *window, uint64_t now,
         window->pages += group_pages[group];
     }
     while (window->pages > memory_pages) {
-        const uint32_t oldest = window->sequence[window->begin];
+        const uint32_t oldest = window->order[window->begin % window->n];
 
         if (window->last[oldest] == window->begin) {
             window->pages -= group_pages[oldest];
@@ -46,45 +46,20 @@ static int use_group(struct window *window, uint64_t now,
     return hits;
 }
 
-static uint64_t write_sequence(uint32_t *sequence,
-                               const struct use_order *orders,
-                               unsigned n_orders)
+void lru_missed(const uint32_t *order, uint32_t n, const uint32_t *group_pages,
+                uint32_t n_groups, double memory_pages, double *missed)
 {
-    uint64_t at = 0;
+    struct window window = {.order = order, .n = n};
 
-    for (unsigned k = 0; k < n_orders; k++) {
-        if (orders[k].n > 0) {
-            memcpy(sequence + at, orders[k].groups,
-                   orders[k].n * sizeof *sequence);
-        }
-        at += orders[k].n;
+    window.last = memory_new(n_groups, sizeof *window.last);
+    for (uint32_t t = 0; t < n; t++) {
+        window.last[order[t]] = NEVER;
+        missed[order[t]] = 0;
     }
-    memcpy(sequence + at, sequence, at * sizeof *sequence);
-    return at;
-}
-
-void lru_missed(const struct use_order *orders, unsigned n_orders,
-                const uint32_t *group_pages, uint32_t n_groups,
-                double memory_pages, double *missed)
-{
-    struct window window = {0};
-    uint64_t n = 0;
-
-    for (unsigned k = 0; k < n_orders; k++) {
-        n += orders[k].n;
-    }
-    window.sequence = memory_new(2 * n + 1, sizeof *window.sequence);
-    window.last = memory_new(n_groups + 1ull, sizeof *window.last);
-    write_sequence(window.sequence, orders, n_orders);
-    for (uint64_t t = 0; t < n; t++) {
-        window.last[window.sequence[t]] = NEVER;
-        missed[window.sequence[t]] = 0;
-    }
-    for (uint64_t t = 0; t < 2 * n; t++) { // the first time warms up
+    for (uint64_t t = 0; t < 2ull * n; t++) { // the first time warms up
         if (!use_group(&window, t, group_pages, memory_pages) && t >= n) {
-            missed[window.sequence[t]] += 1.0 / n_orders;
+            missed[order[t - n]]++;
         }
     }
-    free(window.sequence);
     free(window.last);
 }

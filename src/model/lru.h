@@ -4,13 +4,6 @@
 
 #include "base/status.h"
 
-/** The order in which a node uses groups in one iteration; a group may come
- * several times, once for each thread. */
-struct use_order {
-    const uint32_t *groups; ///< [n]
-    uint32_t n;
-};
-
 /**
  * Which uses miss, in a memory that throws out what was used least recently,
  * once the iteration has been repeated often: the distance of a use is the
@@ -19,19 +12,18 @@ struct use_order {
  * Pages of a group are used in the same order each time, so a group is either
  * all there or not at all.
  *
- * @param orders       the iterations that follow each other in turn, n_orders
- *                     of them; one if all are alike
+ * @param order        [n] the groups that a node uses in an iteration; a group may
+ *                     come several times, once for each thread
  * @param group_pages  [groups]
  * @param n_groups     group numbers are below
  * @param memory_pages what fits
- * @param[out] missed  [n_groups]: times that the group was missed, mean over
- *                     the orders; groups not used are left as they are
+ * @param[out] missed  [n_groups]: times that the group was missed; groups not used
+ *                     are left as they are
  *
- * Context: any thread; allocates; time O(sum of n).
+ * Context: any thread; allocates; time O(n).
  * Source: [Mattson70].
  */
-void lru_missed(const struct use_order *orders, unsigned n_orders,
-                const uint32_t *group_pages, uint32_t n_groups,
-                double memory_pages, double *missed);
+void lru_missed(const uint32_t *order, uint32_t n, const uint32_t *group_pages,
+                uint32_t n_groups, double memory_pages, double *missed);
 
 #endif

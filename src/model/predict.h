@@ -40,8 +40,7 @@ struct prediction {
  * t_i / C_x are dealt out, longest first (workers_makespan()). Tmem and Tcomm
  * are those of docs/model.md for model->kind.
  *
- * @param view     valid; not modified; without common groups if the model
- *                 needs their order
+ * @param view     valid; not modified
  * @param model    corrections [n_nodes] or NULL
  * @param node_of  [n_threads]
  * @param[in,out] prediction  nodes [n_nodes] is the caller's array; all of it

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/terms.h"
 
+#include <stddef.h>
+
 #include "base/ensure.h"
 
 /*
@@ -88,31 +90,15 @@ static double lack_of(const struct node_rates *rates, double demand)
     return demand > rates->memory_pages ? demand - rates->memory_pages : 0;
 }
 
-/** Which part of its pages a node replaces, by the rule for its way. Exact for a
- * kept set; for the others if no two threads share pages (see lru.h). */
-static double replaced_share(const struct node_rates *rates,
-                             const struct node_load *load, double demand,
-                             double lack)
-{
-    double pages = lack;
-
-    if (lack <= 0) {
-        return 0;
-    }
-    if (rates->replacement == REPLACEMENT_LRU) {
-        return 1;
-    }
-    if (rates->replacement == REPLACEMENT_REVERSED && load->n_threads > 0) {
-        pages += demand / load->n_threads / 2; // the last one does not fit
-    }
-    return pages < demand ? pages / demand : 1;
-}
-
 static struct replacements replace(const struct node_rates *rates,
                                    const struct node_load *load, double demand,
                                    double lack)
 {
-    const double share = replaced_share(rates, load, demand, lack);
+    // Exact for a kept set; for LRU if no two threads share pages (see lru.h).
+    const double share = lack <= 0 ? 0
+                         : rates->replacement == REPLACEMENT_LRU
+                             ? 1
+                             : lack / demand;
 
     if (rates->kind == COST_LIU06) {
         return (struct replacements){lack, lack, 0};
@@ -145,32 +131,11 @@ static double communication(const struct node_rates *rates,
            (load->n_threads > 0 ? rates->rest_s : 0);
 }
 
-static double demand_of(const struct node_load *load)
-{
-    return load->written_pages + load->own_pages + load->foreign_pages;
-}
-
-double terms_time(const struct node_rates *rates, const struct node_load *load)
-{
-    const double demand = demand_of(load);
-    const double lack = lack_of(rates, demand);
-    double mem_s = 0;
-
-    if (lack > 0) {
-        const struct replacements r = replace(rates, load, demand, lack);
-
-        mem_s = r.in * rates->in_s + r.out * rates->out_s +
-                r.fetched * rates->fetch_s;
-    }
-    return together(rates, load->comp_s * rates->comp, mem_s,
-                    communication(rates, load));
-}
-
 void terms_compute(const struct node_rates *rates, const struct node_load *load,
                    const struct replacements *replaced,
                    struct node_prediction *terms)
 {
-    const double demand = demand_of(load);
+    const double demand = node_demand(load);
     const double lack = lack_of(rates, demand);
     const struct replacements r =
         replaced != NULL ? *replaced : replace(rates, load, demand, lack);
@@ -199,4 +164,12 @@ void terms_compute(const struct node_rates *rates, const struct node_load *load,
         .pages_fetched = r.fetched,
         .packets = load->packets,
     };
+}
+
+double terms_time(const struct node_rates *rates, const struct node_load *load)
+{
+    struct node_prediction terms;
+
+    terms_compute(rates, load, NULL, &terms);
+    return terms.time_s;
 }

@@ -22,6 +22,12 @@ struct node_load {
     double updates;       ///< pages written here and held elsewhere
 };
 
+/** The size of the union. */
+static inline double node_demand(const struct node_load *load)
+{
+    return load->written_pages + load->own_pages + load->foreign_pages;
+}
+
 /** Replacements found by going through the order of use. */
 struct replacements {
     double in;
@@ -54,7 +60,7 @@ void rates_compute(const struct cluster_view *view,
  *
  * @param replaced  NULL: by a rule, of the three kinds of pages in proportion:
  *                  M_lack for a kept set; for LRU everything as soon as
- *                  something lacks; reversed, M_lack and a thread's pages more
+ *                  something lacks
  * @param[out] terms  all of it
  */
 void terms_compute(const struct node_rates *rates, const struct node_load *load,

@@ -116,8 +116,7 @@ static int is_model_in_range(const struct cost_model *model)
     return (model->kind == COST_MEASURED || model->kind == COST_LIU06 ||
             model->kind == COST_CLIFF) &&
            (model->replacement == REPLACEMENT_KEPT_SET ||
-            model->replacement == REPLACEMENT_LRU ||
-            model->replacement == REPLACEMENT_REVERSED) &&
+            model->replacement == REPLACEMENT_LRU) &&
            (model->overlap == OVERLAP_NONE || model->overlap == OVERLAP_COMM) &&
            (!cost_kind_needs_reference(model->kind) ||
             model->reference.power > 0) &&

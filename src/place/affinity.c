@@ -55,7 +55,7 @@ static void count_users(const struct cluster_view *view, uint32_t *first)
         first[view->uses[u].group + 1]++;
     }
     for (uint32_t g = 0; g < view->n_groups; g++) {
-        const int joins = first[g + 1] <= most && !group_is_common(view, g);
+        const int joins = first[g + 1] <= most;
 
         first[g + 1] = first[g] + (joins ? first[g + 1] : 0);
     }
@@ -94,35 +94,19 @@ static uint32_t n_users(const struct builder *builder, uint32_t group)
     return builder->users.first[group + 1] - builder->users.first[group];
 }
 
-/** Mean seconds for a byte sent. */
-static double byte_cost(const struct cluster_view *view)
-{
-    double sum = 0;
-
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        sum += view->nodes[x].packet_s / view->nodes[x].packet_bytes;
-    }
-    return sum / view->n_nodes;
-}
-
-/** Mean seconds for a page updated, beyond its bytes. */
-static double update_cost(const struct cluster_view *view)
-{
-    double sum = 0;
-
-    for (uint32_t x = 0; x < view->n_nodes; x++) {
-        sum += view->nodes[x].update_s;
-    }
-    return sum / view->n_nodes;
-}
-
 /** What one holder less of each group would save, on each of its edges. */
 static void weigh_costs(struct builder *builder, double page_s)
 {
     const struct cluster_view *view = builder->view;
-    const double byte_s = byte_cost(view);
-    const double update_s = update_cost(view);
+    double byte_s = 0;   // for a byte sent, in the mean over nodes
+    double update_s = 0; // for a page updated, beyond its bytes
 
+    for (uint32_t x = 0; x < view->n_nodes; x++) {
+        const struct node_view *node = &view->nodes[x];
+
+        byte_s += node->packet_s / node->packet_bytes / view->n_nodes;
+        update_s += node->update_s / view->n_nodes;
+    }
     for (uint32_t g = 0; g < view->n_groups; g++) {
         const uint32_t q = n_users(builder, g);
         double bytes = 0;
@@ -265,7 +249,6 @@ void affinity_init(struct affinity *affinity, const struct cluster_view *view,
 {
     struct builder builder = {.view = view, .kind = kind, .it = affinity};
 
-    ensure(view->n_common == 0 || view->n_threads > AFFINITY_CLIQUE_MAX);
     *affinity = (struct affinity){.n_threads = view->n_threads};
     builder_init(&builder);
     weigh_groups(&builder, page_s);

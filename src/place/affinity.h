@@ -32,8 +32,6 @@ struct affinity {
  * but a ring of them, in order of number, and one that more than half of the
  * threads use is left out if it is that large: it will be everywhere anyway.
  *
- * @param view    without common groups if it has no more than
- *                AFFINITY_CLIQUE_MAX threads
  * @param page_s  AFFINITY_COST: seconds that a page which is held twice costs;
  *                0 where memory is not short
  * @param[out] affinity  affinity_release() frees it

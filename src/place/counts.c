@@ -19,8 +19,7 @@
 // of moves is limited.
 //
 // I1  The sum of the counts is n_threads, and no count is below its floor.
-// I2  `best` are the first counts with the shortest longest time so far, and
-//     among these with the fewest nodes that take as long.
+// I2  `best` are the first counts with the shortest longest time so far.
 #include "place/counts.h"
 
 #include <stdlib.h>
@@ -35,7 +34,6 @@ struct search {
     double *times;       ///< [n_nodes]: T_x of counts
     unsigned char *done; ///< [n_nodes]: tried as destination
     double best_s;
-    uint32_t n_best; ///< nodes that take best_s
     uint64_t n_left; ///< moves until the search is given up
 };
 
@@ -91,18 +89,10 @@ static double longest_of(const struct search *search)
 }
 
 /** Would one more thread from s to d be for the better? */
-static int is_good(const struct search *search, enum count_steps steps,
-                   uint32_t s, uint32_t d)
+static int is_good(const struct search *search, uint32_t s, uint32_t d)
 {
-    const struct demand_curve *curve = search->curve;
-    const double s_after = demand_curve_time(curve, s, search->counts[s] - 1);
-    const double d_after = demand_curve_time(curve, d, search->counts[d] + 1);
-    const double later = s_after > d_after ? s_after : d_after;
-
-    if (steps == STEPS_LIU06_WALK) {
-        return d_after < search->times[s];
-    }
-    return later < search->times[s];
+    return demand_curve_time(search->curve, d, search->counts[d] + 1) <
+           search->times[s];
 }
 
 static void move_one(struct search *search, uint32_t s, uint32_t d)
@@ -114,13 +104,12 @@ static void move_one(struct search *search, uint32_t s, uint32_t d)
 }
 
 /** Step (2). @return how many went */
-static uint32_t move_some(struct search *search, enum count_steps steps,
-                          uint32_t s, uint32_t d)
+static uint32_t move_some(struct search *search, uint32_t s, uint32_t d)
 {
     uint32_t n = 0;
 
     while (search->counts[s] > search->curve->floors[s] && search->n_left > 0 &&
-           is_good(search, steps, s, d)) {
+           is_good(search, s, d)) {
         move_one(search, s, d);
         search->n_left--;
         n++;
@@ -131,22 +120,16 @@ static uint32_t move_some(struct search *search, enum count_steps steps,
 static void note_best(struct search *search)
 {
     const double longest_s = longest_of(search);
-    uint32_t n = 0;
 
-    for (uint32_t x = 0; x < search->curve->n_nodes; x++) {
-        n += search->times[x] >= longest_s;
-    }
-    if (longest_s < search->best_s ||
-        (longest_s <= search->best_s && n < search->n_best)) {
+    if (longest_s < search->best_s) {
         search->best_s = longest_s;
-        search->n_best = n;
         memcpy(search->best, search->counts,
                search->curve->n_nodes * sizeof *search->best);
     }
 }
 
 /** Steps (1) to (5). */
-static void search_liu06(struct search *search, enum count_steps steps)
+static void search_liu06(struct search *search)
 {
     uint32_t s = slowest(search);
 
@@ -159,7 +142,7 @@ static void search_liu06(struct search *search, enum count_steps steps)
         if (d == search->curve->n_nodes) {
             return; // (5)
         }
-        if (move_some(search, steps, s, d) == 0) { // (2)
+        if (move_some(search, s, d) == 0) { // (2)
             search->done[d] = 1;
             continue;
         }
@@ -221,7 +204,6 @@ static void search_init(struct search *search)
             demand_curve_time(search->curve, x, search->counts[x]);
     }
     search->best_s = longest_of(search);
-    search->n_best = UINT32_MAX;
     search->n_left = (n + 1) * search->curve->n_threads;
 }
 
@@ -231,11 +213,10 @@ void counts_search(const struct demand_curve *curve, enum count_steps steps,
     struct search search = {.curve = curve, .counts = counts};
 
     search_init(&search);
-    note_best(&search);
     if (steps == STEPS_LIANG03) {
         search_liang03(&search);
     } else {
-        search_liu06(&search, steps);
+        search_liu06(&search);
     }
     memcpy(counts, search.best, curve->n_nodes * sizeof *counts);
     search_release(&search);

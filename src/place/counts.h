@@ -17,30 +17,22 @@ enum count_terms {
     COUNT_ALL = 7,
 };
 
-/** What n threads that are placed well use; the same on all nodes. */
-struct curve_point {
-    double written_pages; ///< parts of the union, as in struct node_load
-    double own_pages;
-    double foreign_pages;
-    double sent;    ///< bytes; packets if the model sends page by page
-    double updates; ///< pages written here and held elsewhere
-};
-
 /** T_x(n) of all nodes. */
 struct demand_curve {
     uint32_t n_nodes;
     uint32_t n_threads;
-    unsigned terms;             ///< of enum count_terms
-    int are_alike;              ///< computation times vary by less than a tenth
-    double thread_s;            ///< their mean, at power 1.0
-    double thread_pages;        ///< mean pages of a thread
-    struct node_rates *rates;   ///< [n_nodes]
-    uint32_t *n_processors;     ///< [n_nodes]
-    uint32_t *packet_bytes;     ///< [n_nodes]
-    int by_page;                ///< `sent` is packets of node 0's size
-    uint32_t *floors;           ///< [n_nodes]: pinned threads, the fewest a
-                                ///< node can have
-    struct curve_point *points; ///< [n_threads + 1]
+    unsigned terms;           ///< of enum count_terms
+    int are_alike;            ///< computation times vary by less than a tenth
+    double thread_s;          ///< their mean, at power 1.0
+    struct node_rates *rates; ///< [n_nodes]
+    uint32_t *n_processors;   ///< [n_nodes]
+    uint32_t *packet_bytes;   ///< [n_nodes]
+    int by_page;              ///< packets are counted page by page
+    uint32_t *floors;         ///< [n_nodes]: pinned threads, the fewest a
+                              ///< node can have
+    struct node_load *points; ///< [n_threads + 1]: what n threads that are
+                              ///< placed well use, the same on all nodes; for
+    ///< packets the bytes, or packets of node 0's size
 };
 
 /**
@@ -72,16 +64,14 @@ double demand_curve_iteration(const struct demand_curve *curve,
 
 /** How far a search by the papers' steps goes. */
 enum count_steps {
-    STEPS_LIANG03,    ///< one destination; ends when the longest time of all
-                      ///< is not shortened
-    STEPS_LIU06,      ///< steps (1) to (5)
-    STEPS_LIU06_WALK, ///< and threads leave a node as long as the destination
-                      ///< stays below it: over plateaus of several processors
+    STEPS_LIANG03, ///< one destination; ends when the longest time of all
+                   ///< is not shortened
+    STEPS_LIU06, ///< steps (1) to (5); and threads leave a node as long as the
+    ///< destination stays below it: over plateaus of several processors
 };
 
 /**
- * Change counts by the papers' steps. STEPS_LIU06 finds the optimum if each
- * T_x is strictly increasing, STEPS_LIU06_WALK if none decreases.
+ * Change counts by the papers' steps. STEPS_LIU06 finds the optimum if no T_x decreases.
  *
  * @param[in,out] counts  [n_nodes]: where the search starts, sum n_threads, no
  *                        count below its floor; where it ends. Threads are not
@@ -94,38 +84,28 @@ enum count_steps {
 void counts_search(const struct demand_curve *curve, enum count_steps steps,
                    uint32_t *counts);
 
-/** How long nodes take for how many threads, and room for an answer. */
-struct threshold {
+/** How long nodes take for how many threads. */
+struct node_times {
     const void *of;
     double (*time)(const void *of, uint32_t node, uint32_t n); ///< T_x(n)
     uint32_t n_nodes;
     uint32_t n_threads;
     const uint32_t *floors; ///< [n_nodes]: the fewest there can be; NULL: 0
-    uint32_t *low;    ///< [n_nodes], the caller's array, as are the next two
-    uint32_t *middle; ///< for its own use
-    uint32_t *high;
 };
+
+/** Those of a curve. */
+struct node_times demand_curve_times(const struct demand_curve *curve);
 
 /**
  * Find the smallest tau at which all nodes together have room for all threads, by
- * bisection to the last bit: up to `high` threads a node then, and up to `low` in
- * less time.
+ * bisection to the last bit.
  *
  * @param high_s  a time in which there is room
  * @return a time in which there is none, or 0
- */
-double threshold_find(struct threshold *threshold, double high_s);
-
-/**
- * The optimum by its threshold. A node that is within its room keeps its threads; what
- * others have too many goes where there is room. Exact if no T_x decreases; moves no
- * more threads than needed.
- *
- * @param[in,out] counts  [n_nodes], as in counts_search()
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads).
  */
-void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
+double counts_threshold(const struct node_times *times, double high_s);
 
 /**
  * Share threads out anew so that the longest T_x is as short as can be: each node gets
@@ -133,18 +113,12 @@ void counts_threshold(const struct demand_curve *curve, uint32_t *counts);
  * left goes, thread by thread, to the node that is done first. If it is shorter all go to
  * one node: pages that all threads use become its own then, so its T_x decreases.
  *
- * @param of      handed to `time`, which is as in struct threshold
- * @param floors  [n_nodes]: pinned threads, the fewest a node can have; NULL: none
  * @param[out] counts  [n_nodes], sum n_threads
  *
  * Context: any thread; allocates; O(n_nodes log^2 n_threads + n_nodes^2). Exact if no
  * T_x decreases.
  */
-void counts_from_times(const void *of,
-                       double (*time)(const void *of, uint32_t node,
-                                      uint32_t n),
-                       uint32_t n_nodes, uint32_t n_threads,
-                       const uint32_t *floors, uint32_t *counts);
+void counts_from_times(const struct node_times *times, uint32_t *counts);
 
 /** Count the threads on each node. @param[out] counts  [n_nodes] */
 void counts_of(const struct cluster_view *view, const uint32_t *node_of,

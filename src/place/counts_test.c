@@ -91,7 +91,7 @@ static void sor_of_table_3_comes_out(void **state)
 
         make_table3(&view, 9, 0, memory9, gamma / 9);
         assert_counts(&view, STEPS_LIU06, COUNT_ALL, expected);
-        assert_counts(&view, STEPS_LIU06_WALK, COUNT_ALL, expected);
+        assert_counts(&view, STEPS_LIU06, COUNT_ALL, expected);
         cluster_view_release(&view);
     }
 }
@@ -132,10 +132,10 @@ static void memory_alone_gives_the_memory_based_row(void **state)
 
     (void)state;
     make_table3(&view, 9, 0, memory9, 5.0 / 9);
-    assert_counts(&view, STEPS_LIU06_WALK, COUNT_MEM, expected);
+    assert_counts(&view, STEPS_LIU06, COUNT_MEM, expected);
     cluster_view_release(&view);
     make_table3(&view, 6.75, 0, memory_mm, 5.0 / 9);
-    assert_counts(&view, STEPS_LIU06_WALK, COUNT_MEM, expected);
+    assert_counts(&view, STEPS_LIU06, COUNT_MEM, expected);
     cluster_view_release(&view);
 }
 
@@ -146,7 +146,7 @@ static void computation_alone_leaves_equal_nodes_alone(void **state)
 
     (void)state;
     make_table3(&view, 9, 0, memory9, 5.0 / 9);
-    assert_counts(&view, STEPS_LIU06_WALK, COUNT_COMP, expected);
+    assert_counts(&view, STEPS_LIU06, COUNT_COMP, expected);
     cluster_view_release(&view);
 }
 
@@ -185,7 +185,9 @@ static void try_steps(const struct cluster_view *view, enum count_steps steps,
     start_even(view, counts);
     best_s = best_of_all(&curve, 0, view->n_threads, 0, INFINITY);
     if (steps == STEPS_LIANG03 + 3) {
-        counts_threshold(&curve, counts);
+        const struct node_times times = demand_curve_times(&curve);
+
+        counts_from_times(&times, counts);
     } else {
         counts_search(&curve, steps, counts);
     }
@@ -219,18 +221,11 @@ static struct table_of try_many(unsigned n, uint32_t max_processors,
     return seen;
 }
 
-static void the_papers_steps_are_optimal_with_one_processor(void **state)
+static void the_papers_steps_are_optimal(void **state)
 {
     (void)state;
     assert_int_equal(try_many(2000, 1, STEPS_LIU06).n_stuck, 0);
-}
-
-static void the_papers_steps_stick_on_plateaus_and_the_walk_does_not(
-    void **state)
-{
-    (void)state;
-    assert_true(try_many(1000, 6, STEPS_LIU06).n_stuck > 0);
-    assert_int_equal(try_many(3000, 6, STEPS_LIU06_WALK).n_stuck, 0);
+    assert_int_equal(try_many(3000, 6, STEPS_LIU06).n_stuck, 0);
 }
 
 static void the_short_search_sticks(void **state)
@@ -245,42 +240,13 @@ static void the_threshold_is_optimal(void **state)
     assert_int_equal(try_many(3000, 6, STEPS_THRESHOLD).n_stuck, 0);
 }
 
-static void the_threshold_keeps_what_fits(void **state)
-{
-    (void)state;
-    for (unsigned k = 0; k < 500; k++) {
-        struct cluster_view view;
-        struct demand_curve curve;
-        uint32_t before[MAX_NODES];
-        uint32_t counts[MAX_NODES];
-        uint32_t again[MAX_NODES];
-        double best_s;
-
-        draw_alike(&view, 3, 60);
-        make_curve(&curve, &view, COUNT_ALL);
-        start_even(&view, before);
-        memcpy(counts, before, sizeof counts);
-        counts_threshold(&curve, counts);
-        best_s = demand_curve_iteration(&curve, counts);
-        for (uint32_t x = 0; x < view.n_nodes; x++) {
-            // Who gives threads away could not have kept one more.
-            assert_true(counts[x] >= before[x] ||
-                        demand_curve_time(&curve, x, counts[x] + 1) > best_s);
-        }
-        memcpy(again, counts, sizeof again);
-        counts_threshold(&curve, again);
-        assert_memory_equal(again, counts, view.n_nodes * sizeof *counts);
-        demand_curve_release(&curve);
-        cluster_view_release(&view);
-    }
-}
-
 static void pinned_threads_are_not_taken_away(void **state)
 {
     struct cluster_view view;
     struct demand_curve curve;
     uint32_t node_of[12];
     uint32_t counts[2] = {6, 6};
+    struct node_times times;
 
     (void)state;
     view_make(&view, 2, 12);
@@ -288,10 +254,10 @@ static void pinned_threads_are_not_taken_away(void **state)
     view.nodes[0].power = 0.01;
     view.threads[0].is_pinned = view.threads[3].is_pinned = 1;
     demand_curve_init(&curve, &view, &measured, node_of, COUNT_ALL);
-    counts_search(&curve, STEPS_LIU06_WALK, counts);
+    counts_search(&curve, STEPS_LIU06, counts);
     assert_int_equal(counts[0], 2);
-    counts[0] = counts[1] = 6;
-    counts_threshold(&curve, counts);
+    times = demand_curve_times(&curve);
+    counts_from_times(&times, counts);
     assert_int_equal(counts[0], 2);
     demand_curve_release(&curve);
     cluster_view_release(&view);
@@ -328,12 +294,9 @@ int main(void)
             multiplication_of_table_3_needs_the_matrix_counted_once),
         cmocka_unit_test(memory_alone_gives_the_memory_based_row),
         cmocka_unit_test(computation_alone_leaves_equal_nodes_alone),
-        cmocka_unit_test(the_papers_steps_are_optimal_with_one_processor),
-        cmocka_unit_test(
-            the_papers_steps_stick_on_plateaus_and_the_walk_does_not),
+        cmocka_unit_test(the_papers_steps_are_optimal),
         cmocka_unit_test(the_short_search_sticks),
         cmocka_unit_test(the_threshold_is_optimal),
-        cmocka_unit_test(the_threshold_keeps_what_fits),
         cmocka_unit_test(pinned_threads_are_not_taken_away),
         cmocka_unit_test(shares_in_proportion_add_up),
     };

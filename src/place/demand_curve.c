@@ -118,35 +118,20 @@ static double part_for(struct part *part, double m)
     return part->written;
 }
 
+/** What a node sends of pages of which so many are at the ends of its run.
+ * @param local  users of such a page there
+ * @return bytes; packets if these are counted page by page */
 static double sent_by(const struct demand_curve *curve,
-                      const struct class_sum *class, struct part *senders,
-                      uint32_t n, double held)
+                      const struct class_sum *class, double local,
+                      double written_pages)
 {
-    const double per_thread = class->user_pages / curve->n_threads;
-    const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
-    const double local = fmax(1, fmin(n, class->q / 2));
-    const double written = part_for(senders, local);
     const double others = (class->q - 1) * curve->n_nodes / curve->n_threads;
     const double peers = fmax(1, fmin(others, curve->n_nodes - 1.0));
     const double bytes =
         fmin(class->diff * fmax(1, local * class->senders), TM_PAGE_SIZE);
 
-    if (curve->by_page) {
-        return cut * written * peers * ceil(bytes / curve->packet_bytes[0]);
-    }
-    return cut * written * peers * bytes;
-}
-
-/** Pages at the ends of a node's run that it writes. */
-static double updated_by(const struct demand_curve *curve,
-                         const struct class_sum *class, struct part *writers,
-                         uint32_t n, double held)
-{
-    const double per_thread = class->user_pages / curve->n_threads;
-    const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
-    const double local = fmax(1, fmin(n, class->q / 2));
-
-    return cut * part_for(writers, local);
+    return written_pages * peers *
+           (curve->by_page ? ceil(bytes / curve->packet_bytes[0]) : bytes);
 }
 
 static void add_class(struct demand_curve *curve, const struct class_sum *class)
@@ -157,27 +142,30 @@ static void add_class(struct demand_curve *curve, const struct class_sum *class)
     struct part senders = {class->senders, class->q, NAN, 0};
 
     for (uint32_t n = 1; n <= curve->n_threads; n++) {
-        struct curve_point *point = &curve->points[n];
+        struct node_load *point = &curve->points[n];
+        const double local = fmax(1, fmin(n, class->q / 2));
         const double held = per_thread * (n > class->q ? n / class->q : 1);
+        const double cut = fmin(held, 2 * (1 - 1 / class->q) * per_thread);
         const double written = held * part_for(&here, fmin(n, class->q));
 
+        point->thread_pages += per_thread * n;
         point->written_pages += written;
         if (class->q <= 1 || n == curve->n_threads) {
             point->own_pages += held - written;
         } else {
             point->foreign_pages += held - written;
         }
-        if (class->q <= 1) {
+        if (class->q <= 1 || curve->n_nodes == 1) {
             continue;
         }
-        if (curve->n_nodes > 1 && !curve->by_page) {
-            point->updates += updated_by(curve, class, &at_the_ends, n, held);
+        if (!curve->by_page) {
+            point->updates += cut * part_for(&at_the_ends, local);
         }
-        if (class->diff > 0 && curve->n_nodes > 1) {
-            point->sent += sent_by(curve, class, &senders, n, held);
+        if (class->diff > 0) {
+            point->packets +=
+                sent_by(curve, class, local, cut * part_for(&senders, local));
         }
     }
-    curve->thread_pages += per_thread;
 }
 
 static void fill_points(struct demand_curve *curve,
@@ -268,29 +256,37 @@ static double rounds(const struct demand_curve *curve, uint32_t node,
 double demand_curve_time(const struct demand_curve *curve, uint32_t node,
                          uint32_t n)
 {
-    const struct curve_point *point = &curve->points[n];
-    struct node_load load = {.n_threads = n};
+    struct node_load load;
 
     ensure(n <= curve->n_threads);
     if (n == 0) {
         return 0;
     }
+    load = curve->points[n];
+    load.n_threads = n;
     if (curve->terms & COUNT_COMP) {
         load.comp_s = curve->thread_s * rounds(curve, node, n);
     }
-    if (curve->terms & COUNT_MEM) {
-        load.written_pages = point->written_pages;
-        load.own_pages = point->own_pages;
-        load.foreign_pages = point->foreign_pages;
-        load.thread_pages = curve->thread_pages * n;
+    if (!(curve->terms & COUNT_MEM)) {
+        load.written_pages = load.own_pages = load.foreign_pages = 0;
     }
-    if (curve->terms & COUNT_COMM) {
-        load.updates = point->updates;
-        load.packets = curve->by_page
-                           ? point->sent
-                           : ceil(point->sent / curve->packet_bytes[node]);
+    if (!(curve->terms & COUNT_COMM)) {
+        load.updates = load.packets = 0;
+    } else if (!curve->by_page) {
+        load.packets = ceil(load.packets / curve->packet_bytes[node]);
     }
     return terms_time(&curve->rates[node], &load);
+}
+
+static double time_on_curve(const void *curve, uint32_t node, uint32_t n)
+{
+    return demand_curve_time(curve, node, n);
+}
+
+struct node_times demand_curve_times(const struct demand_curve *curve)
+{
+    return (struct node_times){curve, time_on_curve, curve->n_nodes,
+                               curve->n_threads, curve->floors};
 }
 
 double demand_curve_iteration(const struct demand_curve *curve,

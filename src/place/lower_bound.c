@@ -91,20 +91,17 @@ static void look_at_threads(const struct cluster_view *view,
                             const struct group_users *users,
                             struct tables *tables)
 {
-    const double common_pages = cluster_view_common_pages(view);
-
     for (uint32_t i = 0; i < view->n_threads; i++) {
         const struct thread_view *it = &view->threads[i];
 
         tables->comp_s[i + 1] = it->computation_s;
         tables->all_s += it->computation_s;
-        tables->pages[i + 1] = common_pages;
         for (uint32_t u = it->first_use; u < it->first_use + it->n_uses; u++) {
             const uint32_t g = view->uses[u].group;
             const double pages = view->group_pages[g];
             const uint32_t n = users[g].n_users;
 
-            tables->pages[i + 1] += group_is_common(view, g) ? 0 : pages;
+            tables->pages[i + 1] += pages;
             if (n < view->n_threads && users[g].n_writers == n) {
                 tables->written[i + 1] += pages / n;
             } else if (n < view->n_threads) {
@@ -179,25 +176,20 @@ static double least_time(const void *of, uint32_t node, uint32_t n)
     return terms_time(rates, &load);
 }
 
-/** @param words  [3 n_nodes], for its own use */
-static double threshold_bound(const struct least *least, uint32_t *words)
+static double threshold_bound(const struct least *least)
 {
-    const uint32_t n_nodes = least->view->n_nodes;
-    struct threshold threshold = {
+    const struct node_times times = {
         .of = least,
         .time = least_time,
-        .n_nodes = n_nodes,
+        .n_nodes = least->view->n_nodes,
         .n_threads = least->view->n_threads,
-        .low = words,
-        .middle = words + n_nodes,
-        .high = words + 2 * (size_t)n_nodes,
     };
     double high_s = INFINITY;
 
-    for (uint32_t x = 0; x < n_nodes; x++) {
-        high_s = fmin(high_s, least_time(least, x, threshold.n_threads));
+    for (uint32_t x = 0; x < times.n_nodes; x++) {
+        high_s = fmin(high_s, least_time(least, x, times.n_threads));
     }
-    return threshold_find(&threshold, high_s);
+    return counts_threshold(&times, high_s);
 }
 
 // ---- fluid ----
@@ -300,7 +292,6 @@ double lower_bound_iteration(const struct cluster_view *view,
     const size_t n = view->n_nodes;
     struct node_rates *rates = memory_new(n, sizeof *rates);
     struct payer *payers = memory_new(n, sizeof *payers);
-    uint32_t *words = memory_new(3 * n, sizeof *words);
     struct tables tables;
     double bound_s;
 
@@ -309,15 +300,13 @@ double lower_bound_iteration(const struct cluster_view *view,
         rates_compute(view, model, x, &rates[x]);
         rates[x].replacement = REPLACEMENT_KEPT_SET; // the least there is
     }
-    bound_s =
-        fmax(longest_thread(view, rates),
-             threshold_bound(&(struct least){view, &tables, rates}, words));
+    bound_s = fmax(longest_thread(view, rates),
+                   threshold_bound(&(struct least){view, &tables, rates}));
     if (model->kind != COST_CLIFF) {
         bound_s = fmax(bound_s, fluid_bound(view, &tables, rates, payers));
     }
     tables_release(&tables);
     free(rates);
     free(payers);
-    free(words);
     return bound_s;
 }

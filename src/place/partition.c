@@ -14,51 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compare.h"
 #include "base/memory.h"
+#include "place/answer.h"
 
 #define PEEL_MAX 8192u ///< threads among which each move is chosen anew
 #define CLEARLY 1.1    ///< less of a cut: worth the moves
-
-// ---- blocks ----
-
-/** By the mean number of the threads that they have now. */
-static void order_nodes(const struct partition_problem *problem,
-                        struct ranked *order, uint32_t *n_now)
-{
-    const uint32_t n_nodes = problem->view->n_nodes;
-    const uint32_t n_threads = problem->view->n_threads;
-
-    for (uint32_t x = 0; x < n_nodes; x++) {
-        order[x] = (struct ranked){0, x};
-    }
-    for (uint32_t i = 0; i < n_threads; i++) {
-        order[problem->current[i]].value += i;
-        n_now[problem->current[i]]++;
-    }
-    for (uint32_t x = 0; x < n_nodes; x++) {
-        order[x].value = n_now[x] > 0 ? order[x].value / n_now[x] : n_threads;
-    }
-    qsort(order, n_nodes, sizeof *order, compare_rising);
-}
-
-void partition_into_blocks(const struct partition_problem *problem,
-                           uint32_t *node_of)
-{
-    const uint32_t n_nodes = problem->view->n_nodes;
-    struct ranked *order = memory_new(n_nodes, sizeof *order);
-    uint32_t *n_now = memory_new(n_nodes, sizeof *n_now);
-    uint32_t thread = 0;
-
-    order_nodes(problem, order, n_now);
-    for (uint32_t k = 0; k < n_nodes; k++) {
-        for (uint32_t n = problem->counts[order[k].number]; n > 0; n--) {
-            node_of[thread++] = order[k].number;
-        }
-    }
-    free(order);
-    free(n_now);
-}
 
 // ---- repairing ----
 
@@ -223,7 +183,7 @@ void partition_find(const struct partition_problem *problem, double worth,
         return;
     }
     blocks = memory_new(n, sizeof *blocks);
-    partition_into_blocks(problem, blocks);
+    answer_blocks(problem->view, problem->counts, blocks);
     if (affinity_cut(problem->affinity, blocks) * CLEARLY < cut) {
         memcpy(node_of, blocks, n * sizeof *node_of);
     }

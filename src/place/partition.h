@@ -34,10 +34,6 @@ struct partition_problem {
 void partition_find(const struct partition_problem *problem, double worth,
                     uint32_t *node_of);
 
-/** Blocks of thread numbers; nodes in the order of the threads they have now. */
-void partition_into_blocks(const struct partition_problem *problem,
-                           uint32_t *node_of);
-
 /** Move threads from nodes with too many to nodes with too few, those first
  * that lose least affinity. @param[in,out] node_of  [n_threads] */
 void partition_repair(const struct partition_problem *problem,

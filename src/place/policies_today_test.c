@@ -295,15 +295,16 @@ static double falls_at_the_end(const void *of, uint32_t node, uint32_t n)
 static void counts_add_up_where_times_fall(void **state)
 {
     const uint32_t n_threads = 17;
-    const uint32_t none[3] = {0};
     const uint32_t pinned[3] = {2, 0, 3};
+    struct node_times times = {&n_threads, falls_at_the_end, 3, n_threads,
+                               NULL};
     uint32_t counts[3];
 
     (void)state;
-    counts_from_times(&n_threads, falls_at_the_end, 3, n_threads, none, counts);
+    counts_from_times(&times, counts);
     assert_int_equal(counts[0], 17);
-    counts_from_times(&n_threads, falls_at_the_end, 3, n_threads, pinned,
-                      counts);
+    times.floors = pinned;
+    counts_from_times(&times, counts);
     assert_int_equal(counts[0] + counts[1] + counts[2], 17);
     assert_in_range(counts[0], 2, 7); // nobody can have them all
     assert_in_range(counts[2], 3, 7);

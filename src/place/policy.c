@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "model/condense.h"
-#include "place/affinity.h"
 #include "place/answer.h"
 
 const struct policy *policy_find(const char *name)
@@ -20,35 +18,19 @@ const struct policy *policy_find(const char *name)
     return NULL;
 }
 
-/** Make the request's view smaller if none of what is asked about it can tell. */
-static void condense_view(struct place_request *request,
-                          struct condensed *condensed)
-{
-    if (!cost_model_needs_order(request->model) &&
-        request->view->n_threads > AFFINITY_CLIQUE_MAX) {
-        condense(condensed, request->view);
-        request->view = &condensed->view;
-    }
-}
-
 tm_status policy_place(const struct policy *policy,
                        const struct place_request *request,
                        struct mapping *mapping)
 {
-    struct place_request smaller = *request;
-    struct condensed condensed = {0};
-
     if (!mapping_is_valid(request->view, request->current)) {
         return TM_EINVAL;
     }
     *mapping = (struct mapping){.node_of = mapping->node_of};
-    condense_view(&smaller, &condensed);
-    mapping->before_s = answer_time(&smaller, request->current);
-    policy->place(&smaller, mapping);
-    answer_pins(smaller.view, request->current, mapping->node_of);
+    mapping->before_s = answer_time(request, request->current);
+    policy->place(request, mapping);
+    answer_pins(request->view, request->current, mapping->node_of);
     mapping->n_moves =
-        answer_moves(smaller.view, request->current, mapping->node_of);
-    mapping->after_s = answer_time(&smaller, mapping->node_of);
-    condensed_release(&condensed);
+        answer_moves(request->view, request->current, mapping->node_of);
+    mapping->after_s = answer_time(request, mapping->node_of);
     return TM_OK;
 }

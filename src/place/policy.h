@@ -13,8 +13,7 @@
 
 /** What a policy is asked. Nothing of it is modified or kept. */
 struct place_request {
-    const struct cluster_view *view; ///< valid; when a policy gets it, perhaps
-                                     ///< with common groups
+    const struct cluster_view *view; ///< valid
     const struct cost_model *model;
     const uint32_t *current;            ///< [n_threads]: the mapping in force
     const struct measurement *measured; ///< under `current`; NULL: nothing

@@ -24,9 +24,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/load_table.h"
 #include "place/answer.h"
 #include "place/counts.h"
-#include "place/load_table.h"
 #include "place/partition.h"
 #include "place/policies.h"
 #include "place/refine.h"
@@ -83,14 +83,13 @@ static void gather_sharers(struct load_table *table,
 static double exchange(struct load_table *table,
                        const struct place_request *request, uint32_t *node_of)
 {
-    uint64_t n_trials =
-        request->effort > 0 ? request->effort * 1000ull : TRIALS;
-    struct refine_limits limits = {n_trials, 0};
+    struct refine_limits limits = {
+        request->effort > 0 ? request->effort * 1000ull : TRIALS, 0};
 
     gather_sharers(table, request, node_of);
     (void)work_of(table, node_of);
     refine(table, request->current, &limits);
-    refine_fewer_moves(table, request->current, &n_trials);
+    refine_fewer_moves(table, request->current);
     memcpy(node_of, table->node_of, request->view->n_threads * sizeof *node_of);
     return load_table_longest(table, NULL);
 }

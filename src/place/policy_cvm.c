@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "place/answer.h"
 #include "place/counts.h"
 #include "place/partition.h"
 #include "place/policies.h"
@@ -207,7 +208,7 @@ static void group_threads(const struct partition_problem *problem,
     if (problem->view->n_threads <= GROW_MAX) {
         grow_all(problem, node_of);
     } else {
-        partition_into_blocks(problem, node_of);
+        answer_blocks(problem->view, problem->counts, node_of);
     }
     partition_swap(problem, node_of);
     relabel(problem, node_of);

@@ -20,21 +20,17 @@
 #include "place/counts.h"
 #include "place/policies.h"
 
-static double time_on_curve(const void *curve, uint32_t node, uint32_t n)
-{
-    return demand_curve_time(curve, node, n);
-}
-
 static void place(const struct place_request *request, struct mapping *mapping)
 {
     const struct cluster_view *view = request->view;
     uint32_t *counts = memory_new(view->n_nodes, sizeof *counts);
     struct demand_curve curve;
+    struct node_times times;
 
     demand_curve_init(&curve, view, request->model, request->current,
                       COUNT_COMP | COUNT_MEM);
-    counts_from_times(&curve, time_on_curve, view->n_nodes, view->n_threads,
-                      curve.floors, counts);
+    times = demand_curve_times(&curve);
+    counts_from_times(&times, counts);
     answer_blocks(view, counts, mapping->node_of);
     demand_curve_release(&curve);
     free(counts);

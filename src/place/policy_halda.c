@@ -71,8 +71,10 @@ static void place(const struct place_request *request, struct mapping *mapping)
 
     look_at_layers(&devices, request->model);
     counts_of_pinned(view, request->current, floors);
-    counts_from_times(&devices, time_of_layers, view->n_nodes, view->n_threads,
-                      floors, counts);
+    counts_from_times(&(struct node_times){&devices, time_of_layers,
+                                           view->n_nodes, view->n_threads,
+                                           floors},
+                      counts);
     answer_blocks(view, counts, mapping->node_of);
     free(devices.rates);
     free(counts);

@@ -35,30 +35,18 @@ struct liu06 {
 
 // ---- the two subphases ----
 
-// Where a node's time does not rise with each thread the steps may end too early.
-static void try_threshold(struct liu06 *liu06)
-{
-    const size_t n = liu06->curve.n_nodes;
-    uint32_t *counts = memory_new(n, sizeof *counts);
-
-    memcpy(counts, liu06->counts, n * sizeof *counts);
-    counts_threshold(&liu06->curve, counts);
-    if (demand_curve_iteration(&liu06->curve, counts) <
-        demand_curve_iteration(&liu06->curve, liu06->counts)) {
-        memcpy(liu06->counts, counts, n * sizeof *counts);
-    }
-    free(counts);
-}
-
 static void find_counts(struct liu06 *liu06)
 {
     const struct cluster_view *view = liu06->request->view;
 
-    counts_of(view, liu06->request->current, liu06->counts);
-    if ((uint64_t)view->n_nodes * view->n_threads <= STEPS_MAX) {
-        counts_search(&liu06->curve, STEPS_LIU06_WALK, liu06->counts);
+    const struct node_times times = demand_curve_times(&liu06->curve);
+
+    if ((uint64_t)view->n_nodes * view->n_threads > STEPS_MAX) {
+        counts_from_times(&times, liu06->counts);
+        return;
     }
-    try_threshold(liu06);
+    counts_of(view, liu06->request->current, liu06->counts);
+    counts_search(&liu06->curve, STEPS_LIU06, liu06->counts);
 }
 
 /** Seconds that a page costs which two nodes hold instead of one: what paging
@@ -69,11 +57,8 @@ static double page_cost(const struct liu06 *liu06)
     double sum = 0;
 
     for (uint32_t x = 0; x < curve->n_nodes; x++) {
-        const struct curve_point *point = &curve->points[liu06->counts[x]];
-        const double demand =
-            point->written_pages + point->own_pages + point->foreign_pages;
-
-        if (demand > curve->rates[x].memory_pages) {
+        if (node_demand(&curve->points[liu06->counts[x]]) >
+            curve->rates[x].memory_pages) {
             sum += curve->rates[x].in_s + curve->rates[x].out_s;
         }
     }

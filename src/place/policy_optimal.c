@@ -22,8 +22,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "model/load_table.h"
 #include "place/answer.h"
-#include "place/load_table.h"
 #include "place/lower_bound.h"
 #include "place/policies.h"
 
@@ -50,8 +50,7 @@ static double at_least(const struct branching *branching, uint32_t node)
     const struct load_table *table = &branching->table;
     const struct node_load *load = &table->loads[node];
     const struct node_rates *rates = &table->rates[node];
-    const double lack = load->written_pages + load->own_pages +
-                        load->foreign_pages - rates->memory_pages;
+    const double lack = node_demand(load) - rates->memory_pages;
     const uint32_t p = table->view->nodes[node].n_processors;
     const double comp_s =
         fmax(load->comp_s / p, branching->longest[node]) * rates->comp;

@@ -74,7 +74,7 @@ static double miss_ratio(double a)
 
 /** Seconds that replacing one of a node's pages costs, in the mean. */
 static double mean_price(const struct node_rates *rates,
-                         const struct curve_point *point, double pages)
+                         const struct node_load *point, double pages)
 {
     return (point->written_pages * (rates->in_s + rates->out_s) +
             point->own_pages * rates->in_s +
@@ -86,9 +86,8 @@ static struct spread spread_of(const struct demand_curve *curve, uint32_t node,
                                uint32_t n)
 {
     const struct node_rates *rates = &curve->rates[node];
-    const struct curve_point *point = &curve->points[n];
-    const double pages =
-        point->written_pages + point->own_pages + point->foreign_pages;
+    const struct node_load *point = &curve->points[n];
+    const double pages = node_demand(point);
     const double thread_s = SPREAD * curve->thread_s * rates->comp;
     struct spread spread = {demand_curve_time(curve, node, n), 0};
     double variance =
@@ -231,11 +230,11 @@ static void find_counts(struct chances *chances)
 {
     const uint32_t n_nodes = chances->curve.n_nodes;
     const uint32_t n_steps = N_STEPS * chances->n_candidates;
+    struct node_times times = demand_curve_times(&chances->curve);
     double longest_s;
 
-    counts_from_times(&chances->curve, mean_time, n_nodes,
-                      chances->curve.n_threads, chances->curve.floors,
-                      chances->counts);
+    times.time = mean_time;
+    counts_from_times(&times, chances->counts);
     for (uint32_t x = 0; x < n_nodes; x++) {
         set_count(chances, x, chances->counts[x]);
     }

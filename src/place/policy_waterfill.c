@@ -32,8 +32,7 @@
 struct pouring {
     const struct cluster_view *view;
     struct node_rates *rates; ///< [n_nodes]
-    double common_pages;
-    double share;      ///< of its memory that a node may fill, 1 or more
+    double share;             ///< of its memory that a node may fill, 1 or more
     uint32_t *stamps;  ///< [n_groups]: stamp of the node that had it last
     uint32_t stamp;    ///< of the node that is being filled
     uint32_t *node_of; ///< [n_threads]
@@ -60,8 +59,7 @@ static double pages_more(const struct pouring *pouring, uint32_t thread)
     for (uint32_t k = 0; k < it->n_uses; k++) {
         const uint32_t group = view->uses[it->first_use + k].group;
 
-        if (!group_is_common(view, group) &&
-            pouring->stamps[group] != pouring->stamp) {
+        if (pouring->stamps[group] != pouring->stamp) {
             pages += view->group_pages[group];
         }
     }
@@ -132,7 +130,7 @@ static int pour(struct pouring *pouring, double level_s)
     uint32_t thread = 0;
 
     for (uint32_t x = 0; x < view->n_nodes; x++) {
-        struct vessel vessel = {.pages = pouring->common_pages};
+        struct vessel vessel = {0};
 
         pouring->stamp++;
         pour_pinned(pouring, x, &vessel);
@@ -223,7 +221,6 @@ static void place(const struct place_request *request, struct mapping *mapping)
     struct pouring pouring = {
         .view = view,
         .rates = memory_new(view->n_nodes, sizeof *pouring.rates),
-        .common_pages = cluster_view_common_pages(view),
         .stamps = memory_new(view->n_groups, sizeof *pouring.stamps),
         .node_of = mapping->node_of,
         .pinned = memory_new(view->n_threads, sizeof *pouring.pinned),

@@ -2,7 +2,7 @@
 #ifndef PLACE_REFINE_H
 #define PLACE_REFINE_H
 
-#include "place/load_table.h"
+#include "model/load_table.h"
 
 struct refine_limits {
     uint64_t n_trials;    ///< mappings tried at most
@@ -26,11 +26,8 @@ void refine(struct load_table *table, const uint32_t *current,
 /**
  * Take moves back that are not needed: threads that are not where `current` has
  * them go back, one by one or two in exchange, if the longest time stays what
- * it is.
- *
- * @param[in,out] n_trials  as in struct refine_limits
+ * it is. Each is tried once.
  */
-void refine_fewer_moves(struct load_table *table, const uint32_t *current,
-                        uint64_t *n_trials);
+void refine_fewer_moves(struct load_table *table, const uint32_t *current);
 
 #endif

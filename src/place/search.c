@@ -138,11 +138,11 @@ static void begin_again(struct state *state)
 static void offer_fewer_moves(struct state *state)
 {
     struct search *search = state->search;
-    uint64_t n_trials = search->request->view->n_threads;
     double time_s;
 
     load_table_put_all(&state->table, search->best);
-    refine_fewer_moves(&state->table, search->request->current, &n_trials);
+    load_table_settle(&state->table);
+    refine_fewer_moves(&state->table, search->request->current);
     time_s = time_of_table(state);
     if (time_s <= search->best_s * (1 + 2 * ROUNDING)) {
         take_table(state, time_s);
@@ -155,6 +155,7 @@ static void run(struct state *state)
 
     if (!is_good_enough(state)) {
         load_table_put_all(&state->table, state->search->best);
+        load_table_settle(&state->table);
         offer_refined(state);
     }
     if (!is_good_enough(state) && view->n_threads <= FEW_MAX) {

@@ -16,9 +16,39 @@
 
 #define N_PROBES 60 ///< halve the interval to the last bit of a double
 
+struct threshold {
+    struct node_times times;
+    uint32_t *low;    ///< [n_nodes]: threads that end in less than tau
+    uint32_t *middle; ///< [n_nodes], for its own use
+    uint32_t *high;   ///< [n_nodes]: that end with tau
+};
+
+static double time_of(const struct threshold *threshold, uint32_t x, uint32_t n)
+{
+    return threshold->times.time(threshold->times.of, x, n);
+}
+
 static uint32_t floor_of(const struct threshold *threshold, uint32_t x)
 {
-    return threshold->floors != NULL ? threshold->floors[x] : 0;
+    return threshold->times.floors != NULL ? threshold->times.floors[x] : 0;
+}
+
+static void threshold_init(struct threshold *threshold,
+                           const struct node_times *times)
+{
+    const size_t n = times->n_nodes;
+
+    threshold->times = *times;
+    threshold->low = memory_new(n, sizeof *threshold->low);
+    threshold->middle = memory_new(n, sizeof *threshold->middle);
+    threshold->high = memory_new(n, sizeof *threshold->high);
+}
+
+static void threshold_release(struct threshold *threshold)
+{
+    free(threshold->low);
+    free(threshold->middle);
+    free(threshold->high);
 }
 
 // ---- tau ----
@@ -30,7 +60,7 @@ static uint32_t cap_of(const struct threshold *threshold, uint32_t x,
     while (low < high) {
         const uint32_t middle = low + (high - low + 1) / 2;
 
-        if (threshold->time(threshold->of, x, middle) <= tau_s) {
+        if (time_of(threshold, x, middle) <= tau_s) {
             low = middle;
         } else {
             high = middle - 1;
@@ -43,7 +73,7 @@ static uint64_t room_at(struct threshold *threshold, double tau_s)
 {
     uint64_t room = 0;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+    for (uint32_t x = 0; x < threshold->times.n_nodes; x++) {
         threshold->middle[x] =
             cap_of(threshold, x, tau_s, threshold->low[x], threshold->high[x]);
         room += threshold->middle[x];
@@ -59,14 +89,14 @@ static void swap(uint32_t **a, uint32_t **b)
     *b = held;
 }
 
-double threshold_find(struct threshold *threshold, double high_s)
+static double find_tau(struct threshold *threshold, double high_s)
 {
     double low_s = 0;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+    for (uint32_t x = 0; x < threshold->times.n_nodes; x++) {
         threshold->low[x] = 0;
         threshold->high[x] =
-            cap_of(threshold, x, high_s, 0, threshold->n_threads);
+            cap_of(threshold, x, high_s, 0, threshold->times.n_threads);
     }
     for (unsigned k = 0; k < N_PROBES; k++) {
         const double middle_s = low_s + (high_s - low_s) / 2;
@@ -74,7 +104,7 @@ double threshold_find(struct threshold *threshold, double high_s)
         if (middle_s <= low_s || middle_s >= high_s) {
             break;
         }
-        if (room_at(threshold, middle_s) >= threshold->n_threads) {
+        if (room_at(threshold, middle_s) >= threshold->times.n_threads) {
             high_s = middle_s;
             swap(&threshold->middle, &threshold->high);
         } else {
@@ -83,6 +113,17 @@ double threshold_find(struct threshold *threshold, double high_s)
         }
     }
     return low_s;
+}
+
+double counts_threshold(const struct node_times *times, double high_s)
+{
+    struct threshold threshold;
+    double tau_s;
+
+    threshold_init(&threshold, times);
+    tau_s = find_tau(&threshold, high_s);
+    threshold_release(&threshold);
+    return tau_s;
 }
 
 // ---- sharing out ----
@@ -101,47 +142,6 @@ static uint32_t fill_up(const uint32_t *caps, uint32_t n_nodes, uint32_t left,
     return left;
 }
 
-static double time_on_curve(const void *curve, uint32_t node, uint32_t n)
-{
-    return demand_curve_time(curve, node, n);
-}
-
-void counts_threshold(const struct demand_curve *curve, uint32_t *counts)
-{
-    const size_t n = curve->n_nodes;
-    uint32_t *words = memory_new(3 * n, sizeof *words);
-    uint32_t left = curve->n_threads;
-
-    struct threshold threshold = {
-        .of = curve,
-        .time = time_on_curve,
-        .n_nodes = curve->n_nodes,
-        .n_threads = curve->n_threads,
-        .floors = curve->floors,
-        .low = words,
-        .middle = words + n,
-        .high = words + 2 * n,
-    };
-
-    threshold_find(&threshold, demand_curve_iteration(curve, counts));
-    for (uint32_t x = 0; x < n; x++) {
-        if (counts[x] > threshold.high[x]) {
-            counts[x] = threshold.high[x];
-        }
-        left -= counts[x];
-    }
-    // First what all nodes can do in less, then what one of them needs longest for.
-    left = fill_up(threshold.low, curve->n_nodes, left, counts);
-    left = fill_up(threshold.high, curve->n_nodes, left, counts);
-    for (uint32_t x = 0; left > 0; x = (x + 1) % curve->n_nodes) {
-        counts[x]++; // only if a curve decreases somewhere
-        left--;
-    }
-    free(words);
-}
-
-// ---- anew ----
-
 /** The node that so many threads more take least on. @param next_s  [n_nodes] */
 static uint32_t find_first_done(const double *next_s, uint32_t n_nodes)
 {
@@ -157,26 +157,26 @@ static uint32_t find_first_done(const double *next_s, uint32_t n_nodes)
 static double time_of_some(const struct threshold *threshold, uint32_t x,
                            uint32_t n)
 {
-    return n <= threshold->n_threads ? threshold->time(threshold->of, x, n)
-                                     : INFINITY;
+    return n <= threshold->times.n_threads ? time_of(threshold, x, n)
+                                           : INFINITY;
 }
 
-/** Hand threads out, `step` at once, each time to the node that is done with them first.
- * @param n_steps  not more often. @return how many are left */
+/** Hand threads out, not more than there are nodes, each to the node that is done with it
+ * first. @return how many are left */
 static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
-                         uint32_t step, uint32_t n_steps, uint32_t *counts)
+                         uint32_t *counts)
 {
-    const uint32_t n = threshold->n_nodes;
+    const uint32_t n = threshold->times.n_nodes;
     double *next_s = memory_new(n, sizeof *next_s);
 
     for (uint32_t x = 0; x < n; x++) {
-        next_s[x] = time_of_some(threshold, x, counts[x] + step);
+        next_s[x] = time_of_some(threshold, x, counts[x] + 1);
     }
-    for (; left >= step && n_steps > 0; left -= step, n_steps--) {
+    for (uint32_t k = 0; k < n && left > 0; k++, left--) {
         const uint32_t x = find_first_done(next_s, n);
 
-        counts[x] += step;
-        next_s[x] = time_of_some(threshold, x, counts[x] + step);
+        counts[x]++;
+        next_s[x] = time_of_some(threshold, x, counts[x] + 1);
     }
     free(next_s);
     return left;
@@ -184,19 +184,19 @@ static uint32_t hand_out(const struct threshold *threshold, uint32_t left,
 
 static double floor_time(const struct threshold *threshold, uint32_t x)
 {
-    return threshold->time(threshold->of, x, floor_of(threshold, x));
+    return time_of(threshold, x, floor_of(threshold, x));
 }
 
 /** One node does all that it may. @return the time; which node */
 static double time_of_one_node(const struct threshold *threshold,
                                uint32_t *node)
 {
-    const uint32_t n = threshold->n_nodes;
+    const uint32_t n = threshold->times.n_nodes;
     uint32_t longest =
         0; // with its pinned threads, and the longest but for that one
     double longest_s = 0;
     double second_s = 0;
-    uint32_t n_free = threshold->n_threads;
+    uint32_t n_free = threshold->times.n_threads;
     double least_s = INFINITY;
 
     for (uint32_t x = 0; x < n; x++) {
@@ -209,9 +209,9 @@ static double time_of_one_node(const struct threshold *threshold,
     }
     *node = 0;
     for (uint32_t x = 0; x < n; x++) {
-        const double time_s = fmax(
-            threshold->time(threshold->of, x, floor_of(threshold, x) + n_free),
-            x == longest ? second_s : longest_s);
+        const double time_s =
+            fmax(time_of(threshold, x, floor_of(threshold, x) + n_free),
+                 x == longest ? second_s : longest_s);
 
         *node = time_s < least_s ? x : *node;
         least_s = fmin(least_s, time_s);
@@ -224,9 +224,8 @@ static double longest_of(const struct threshold *threshold,
 {
     double longest_s = 0;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
-        longest_s =
-            fmax(longest_s, threshold->time(threshold->of, x, counts[x]));
+    for (uint32_t x = 0; x < threshold->times.n_nodes; x++) {
+        longest_s = fmax(longest_s, time_of(threshold, x, counts[x]));
     }
     return longest_s;
 }
@@ -234,9 +233,9 @@ static double longest_of(const struct threshold *threshold,
 /** @return how many threads no floor has */
 static uint32_t set_floors(const struct threshold *threshold, uint32_t *counts)
 {
-    uint32_t left = threshold->n_threads;
+    uint32_t left = threshold->times.n_threads;
 
-    for (uint32_t x = 0; x < threshold->n_nodes; x++) {
+    for (uint32_t x = 0; x < threshold->times.n_nodes; x++) {
         counts[x] = floor_of(threshold, x);
         left -= counts[x];
     }
@@ -245,44 +244,31 @@ static uint32_t set_floors(const struct threshold *threshold, uint32_t *counts)
 
 static void share_out(const struct threshold *threshold, uint32_t *counts)
 {
-    const uint32_t n = threshold->n_nodes;
+    const uint32_t n = threshold->times.n_nodes;
     uint32_t left = set_floors(threshold, counts);
 
     left = fill_up(threshold->low, n, left, counts);
-    left = hand_out(threshold, left, 1, n, counts);
+    left = hand_out(threshold, left, counts);
     left = fill_up(threshold->high, n, left, counts); // plateaus only
-    if (left > 0) { // only if a T_x decreases somewhere
-        left = hand_out(threshold, left, left / n + 1, n, counts);
-        (void)hand_out(threshold, left, 1, left, counts);
+    for (uint32_t x = 0; left > 0; x = (x + 1) % n, left--) {
+        counts[x]++; // only if a T_x decreases somewhere
     }
 }
 
-void counts_from_times(const void *of,
-                       double (*time)(const void *of, uint32_t node,
-                                      uint32_t n),
-                       uint32_t n_nodes, uint32_t n_threads,
-                       const uint32_t *floors, uint32_t *counts)
+void counts_from_times(const struct node_times *times, uint32_t *counts)
 {
-    uint32_t *words = memory_new(3 * (size_t)n_nodes, sizeof *words);
-    struct threshold threshold = {
-        .of = of,
-        .time = time,
-        .n_nodes = n_nodes,
-        .n_threads = n_threads,
-        .floors = floors,
-        .low = words,
-        .middle = words + n_nodes,
-        .high = words + 2 * (size_t)n_nodes,
-    };
+    struct threshold threshold;
     uint32_t node;
-    const double one_s = time_of_one_node(&threshold, &node);
+    double one_s;
 
-    threshold_find(&threshold, one_s);
+    threshold_init(&threshold, times);
+    one_s = time_of_one_node(&threshold, &node);
+    find_tau(&threshold, one_s);
     share_out(&threshold, counts);
     if (one_s < longest_of(&threshold, counts)) { // as where a T_x decreases
         counts[node] += set_floors(&threshold, counts);
     }
-    free(words);
+    threshold_release(&threshold);
 }
 
 // ---- in proportion ----

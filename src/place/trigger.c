@@ -42,33 +42,26 @@
 //
 // I1  area_s >= 0; floor_s, level_max_s, level_mean_s are 0 or set together
 //     with a decision.
-// I2  rest_left <= backoff <= max_backoff.
+// I2  rest_left <= backoff <= TRIGGER_REST_MOST.
 #include "place/trigger.h"
 
 #include <math.h>
 
 #define FIRST_BACKOFF 8u
 #define FIRST_UNDONE 32u
-#define SAMPLES_MAX 64u ///< older ones count half
+#define MIN_SAMPLES 4u      ///< before anything is concluded
+#define MAX_UTILISATION 0.9 ///< mean / max below this is an imbalance
+#define CHANGE 0.1          ///< a change of conditions is one by this part
+#define WORSE 0.05          ///< undo if slower than before by this part
+#define SAMPLES_MAX 64u     ///< older ones count half
 #define LEAST_SAMPLES 2u
 #define ENOUGH_S 2.0  ///< samples that take so long together say enough
 #define SURE 2.0      ///< standard errors
 #define SURE_SOON 3.0 ///< likewise, if it is asked each time
 
-void trigger_config_init(struct trigger_config *config)
+void trigger_init(struct trigger *trigger, int keeps)
 {
-    *config = (struct trigger_config){
-        .min_samples = 4,
-        .max_utilisation = 0.9,
-        .change = 0.1,
-        .worse = 0.05,
-        .max_backoff = 1024,
-    };
-}
-
-void trigger_init(struct trigger *trigger, const struct trigger_config *config)
-{
-    *trigger = (struct trigger){.config = *config, .state = TRIGGER_RESTING};
+    *trigger = (struct trigger){.keeps = keeps, .state = TRIGGER_RESTING};
 }
 
 uint32_t trigger_enough(uint32_t most, double length_s)
@@ -105,11 +98,9 @@ static void clear_window(struct trigger *trigger)
     trigger->n_drifting = 0;
 }
 
-int trigger_sees_imbalance(const struct trigger *trigger,
-                           const struct trigger_sample *sample)
+int trigger_sees_imbalance(const struct trigger_sample *sample)
 {
-    return sample->mean_s <
-           trigger->config.max_utilisation * sample->max_s - sample->error_s;
+    return sample->mean_s < MAX_UTILISATION * sample->max_s - sample->error_s;
 }
 
 static uint32_t n_iterations(const struct trigger_sample *sample)
@@ -132,7 +123,7 @@ static void add_sample(struct trigger *trigger,
 {
     trigger->area_s = fmax(0, trigger->area_s + lost_s(trigger, sample) *
                                                     n_iterations(sample));
-    if (trigger_sees_imbalance(trigger, sample)) {
+    if (trigger_sees_imbalance(sample)) {
         trigger->n_unbalanced++;
     } else {
         trigger->n_unbalanced = 0;
@@ -157,27 +148,23 @@ static void set_level(struct trigger *trigger)
     }
 }
 
-static int is_off(const struct trigger *trigger, double time_s, double level_s,
-                  double error_s)
+static int is_off(double time_s, double level_s, double error_s)
 {
-    return level_s > 0 && trigger_is_sure(fabs(time_s - level_s) -
-                                              trigger->config.change * level_s,
-                                          error_s);
+    return level_s > 0 &&
+           trigger_is_sure(fabs(time_s - level_s) - CHANGE * level_s, error_s);
 }
 
 /** @return whether conditions are others than at the last decision */
 static int have_changed(struct trigger *trigger,
                         const struct trigger_sample *sample)
 {
-    if (is_off(trigger, sample->max_s, trigger->level_max_s, sample->error_s) ||
-        is_off(trigger, sample->mean_s, trigger->level_mean_s,
-               sample->error_s)) {
+    if (is_off(sample->max_s, trigger->level_max_s, sample->error_s) ||
+        is_off(sample->mean_s, trigger->level_mean_s, sample->error_s)) {
         trigger->n_drifting++;
     } else {
         trigger->n_drifting = 0;
     }
-    return trigger->n_drifting >=
-           trigger_enough(trigger->config.min_samples, sample->length_s);
+    return trigger->n_drifting >= trigger_enough(MIN_SAMPLES, sample->length_s);
 }
 
 // ---- states ----
@@ -191,14 +178,12 @@ static void rest(struct trigger *trigger)
 
 static void back_off(struct trigger *trigger, uint32_t first)
 {
-    const uint32_t max = trigger->config.max_backoff;
-
     trigger->backoff = 2 * trigger->backoff;
     if (trigger->backoff < first) {
         trigger->backoff = first;
     }
-    if (trigger->backoff > max) {
-        trigger->backoff = max;
+    if (trigger->backoff > TRIGGER_REST_MOST) {
+        trigger->backoff = TRIGGER_REST_MOST;
     }
     trigger->rest_left = trigger->backoff;
 }
@@ -220,16 +205,16 @@ static int has_cost_enough(const struct trigger *trigger,
                            const struct trigger_sample *sample)
 {
     return trigger->n_unbalanced >=
-               trigger_enough(trigger->config.min_samples, sample->length_s) &&
+               trigger_enough(MIN_SAMPLES, sample->length_s) &&
            trigger->area_s > sample->cost_s;
 }
 
 static int will_cost_enough(const struct trigger *trigger,
                             const struct trigger_sample *sample)
 {
-    return trigger_is_sure_soon(
-               trigger->config.max_utilisation * sample->max_s - sample->mean_s,
-               sample->error_s) &&
+    return trigger_is_sure_soon(MAX_UTILISATION * sample->max_s -
+                                    sample->mean_s,
+                                sample->error_s) &&
            lost_s(trigger, sample) * sample->n_left > sample->cost_s;
 }
 
@@ -268,7 +253,7 @@ static enum trigger_advice feed_watching(struct trigger *trigger,
     if (trigger->n_samples < enough) {
         return TRIGGER_REST;
     }
-    if (now_s > before_s * (1 + trigger->config.worse)) {
+    if (!trigger->keeps && now_s > before_s * (1 + WORSE)) {
         if (trigger_is_sure(now_s - before_s, sample->error_s)) {
             return TRIGGER_UNDO;
         }
@@ -335,9 +320,8 @@ void trigger_undone(struct trigger *trigger)
     back_off(trigger, FIRST_UNDONE);
 }
 
-int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
-                    double moved_bytes, double bytes_per_s, double warm_up_s)
+int trigger_accepts(const struct profile_acceptance *it)
 {
-    return (now_s - predicted_s) * (double)iterations_left >
-           moved_bytes / bytes_per_s + warm_up_s;
+    return (it->now_s - it->predicted_s) * (double)it->iterations_left >
+           it->moved_bytes / it->bytes_per_s + it->warm_up_s;
 }

@@ -2,7 +2,7 @@
 #ifndef PLACE_TRIGGER_H
 #define PLACE_TRIGGER_H
 
-#include <stdint.h>
+#include "place/profile.h"
 
 /*
  * When to look closer, when to re-map, when to take a re-map back: the trigger
@@ -22,13 +22,8 @@ enum trigger_advice {
 /** Samples that decide on a change. */
 #define TRIGGER_WATCHED 9u
 
-struct trigger_config {
-    uint32_t min_samples;   ///< before anything is concluded (4)
-    double max_utilisation; ///< mean / max below this is an imbalance (0.9)
-    double change;        ///< a change of conditions is one by this part (0.1)
-    double worse;         ///< undo if slower than before by this part (0.05)
-    uint32_t max_backoff; ///< samples of rest at most (1024)
-};
+/** Samples of rest at most. */
+#define TRIGGER_REST_MOST 1024u
 
 /** What one iteration was like, or, if they are short, several in the mean. */
 struct trigger_sample {
@@ -58,7 +53,7 @@ enum trigger_state {
 
 /** All fields are the trigger's; readable for reports. */
 struct trigger {
-    struct trigger_config config;
+    int keeps; ///< a change is never taken back
     enum trigger_state state;
     uint32_t n_samples;    ///< in the sums below
     uint32_t n_unbalanced; ///< samples in a row with too low a utilisation
@@ -88,11 +83,8 @@ int trigger_is_sure(double difference_s, double error_s);
 /** The same where samples are few, and it is asked with each: chance has many turns. */
 int trigger_is_sure_soon(double difference_s, double error_s);
 
-/** The usual settings, in parentheses above. */
-void trigger_config_init(struct trigger_config *config);
-
-/** Begin, resting. */
-void trigger_init(struct trigger *trigger, const struct trigger_config *config);
+/** Begin, resting. @param keeps  1: a change is never taken back */
+void trigger_init(struct trigger *trigger, int keeps);
 
 /**
  * Feed a sample.
@@ -104,8 +96,7 @@ enum trigger_advice trigger_feed(struct trigger *trigger,
 
 /** Is this an iteration in which threads waited for nothing? If not, the trigger does
  * not look at attainable_s. */
-int trigger_sees_imbalance(const struct trigger *trigger,
-                           const struct trigger_sample *sample);
+int trigger_sees_imbalance(const struct trigger_sample *sample);
 
 /** Tracking is done; from now on trigger_feed() says TRIGGER_REMAP, until one of
  * the next two. */
@@ -131,16 +122,8 @@ void trigger_wake(struct trigger *trigger);
  * had all the same, by another change. */
 void trigger_undone(struct trigger *trigger);
 
-/**
- * Is a change worth its cost?  (now - predicted) * iterations left > cost
- *
- * @param iterations_left  where nobody knows, as many as there have been is a
- *                         fair guess
- * @param moved_bytes      of stacks and pages that go to other nodes
- * @param bytes_per_s      that the network carries; > 0
- * @param warm_up_s        everything else: first touches on the new node
- */
-int trigger_accepts(double now_s, double predicted_s, uint64_t iterations_left,
-                    double moved_bytes, double bytes_per_s, double warm_up_s);
+/** Is a change worth its cost?  (now - predicted) * iterations left > cost, of moved
+ * bytes, which stacks and pages are, and of the warm-up, all else. */
+int trigger_accepts(const struct profile_acceptance *it);
 
 #endif

@@ -11,10 +11,7 @@
 
 static void begin(struct trigger *trigger)
 {
-    struct trigger_config config;
-
-    trigger_config_init(&config);
-    trigger_init(trigger, &config);
+    trigger_init(trigger, 0);
 }
 
 static enum trigger_advice feed(struct trigger *trigger, double max_s,
@@ -27,7 +24,7 @@ static enum trigger_advice feed(struct trigger *trigger, double max_s,
     assert_true(trigger->area_s >= 0); // I1
     assert_true(trigger->rest_left <= trigger->backoff ||
                 trigger->state == TRIGGER_WATCHING); // I2
-    assert_true(trigger->backoff <= trigger->config.max_backoff);
+    assert_true(trigger->backoff <= TRIGGER_REST_MOST);
     return advice;
 }
 
@@ -269,10 +266,14 @@ static void other_conditions_end_a_rest(void **state)
 static void a_change_must_pay(void **state)
 {
     (void)state;
-    assert_true(trigger_accepts(1, 0.9, 100, 1e9, 1e9, 1));
-    assert_false(trigger_accepts(1, 0.9, 19, 1e9, 1e9, 1));
-    assert_false(trigger_accepts(1, 1, 1000000, 0, 1e9, 0));
-    assert_false(trigger_accepts(1, 1.1, 1000000, 0, 1e9, 0));
+    assert_true(trigger_accepts(
+        &(struct profile_acceptance){1, 0.9, 100, 1e9, 1e9, 1}));
+    assert_false(
+        trigger_accepts(&(struct profile_acceptance){1, 0.9, 19, 1e9, 1e9, 1}));
+    assert_false(trigger_accepts(
+        &(struct profile_acceptance){1, 1, 1000000, 0, 1e9, 0}));
+    assert_false(trigger_accepts(
+        &(struct profile_acceptance){1, 1.1, 1000000, 0, 1e9, 0}));
 }
 
 int main(void)

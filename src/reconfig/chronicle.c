@@ -13,15 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ensure.h"
+#include "base/memory.h"
 
 struct chronicle *chronicle_new(void)
 {
-    struct chronicle *chronicle = calloc(1, sizeof *chronicle);
+    struct chronicle *chronicle = memory_new(1, sizeof *chronicle);
 
-    if (chronicle != NULL) {
-        chronicle->n_in_point = 1;
-    }
+    chronicle->n_in_point = 1;
     return chronicle;
 }
 
@@ -119,27 +117,6 @@ static void add_nodes(struct chronicle *chronicle,
     }
 }
 
-static const struct chronicle_thread *find_thread(
-    const struct chronicle *chronicle, uint64_t number)
-{
-    uint32_t low = 0;
-    uint32_t high = chronicle->n_threads;
-
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-
-        if (chronicle->threads[middle].number < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < chronicle->n_threads &&
-                   chronicle->threads[low].number == number
-               ? &chronicle->threads[low]
-               : NULL;
-}
-
 static int compare_threads(const void *left, const void *right)
 {
     const struct chronicle_thread *a = left;
@@ -148,16 +125,26 @@ static int compare_threads(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
+static const struct chronicle_thread *find_thread(
+    const struct chronicle *chronicle, uint64_t number)
+{
+    const struct chronicle_thread wanted = {.number = number};
+
+    return chronicle->n_threads == 0
+               ? NULL
+               : bsearch(&wanted, chronicle->threads, chronicle->n_threads,
+                         sizeof wanted, compare_threads); // K2
+}
+
 void chronicle_note_threads(struct chronicle *chronicle,
                             const struct history *history)
 {
     uint32_t n;
     const struct history_thread *threads = history_threads(history, &n);
     struct chronicle_thread *all =
-        malloc((n + (size_t)chronicle->n_threads + 1) * sizeof *all);
+        memory_new(n + (size_t)chronicle->n_threads, sizeof *all);
     uint32_t n_all = 0;
 
-    ensure_memory(all != NULL);
     for (uint32_t i = 0; i < n; i++) {
         const struct chronicle_thread *known =
             find_thread(chronicle, threads[i].number);

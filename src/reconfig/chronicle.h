@@ -72,7 +72,7 @@ struct chronicle {
     int has_begun; ///< `before` is known
 };
 
-/** @return NULL if memory is short */
+/** Of a run that begins. chronicle_free() frees it */
 struct chronicle *chronicle_new(void);
 void chronicle_free(struct chronicle *chronicle);
 

@@ -29,6 +29,19 @@
  * comes in slices of a tenth of a second. */
 #define HISTORY_SAMPLE_MOST_S 0.3
 
+/** What a node did in an iteration; seconds, and pages. */
+struct history_node {
+    double
+        busy_s; ///< from the barrier before to the arrival of its last thread,
+                ///< waits at other barriers left out
+    double comp_s;    ///< of its busiest worker
+    double mem_s;     ///< waiting for swapped pages
+    double out_s;     ///< of it, until others had gone
+    double pages_in;  ///< how many have come
+    double pages_out; ///< and gone
+    double release_s; ///< in releases at barriers
+};
+
 /** A part of a report: a thread that has arrived at the iteration's end. */
 struct history_arrival {
     uint64_t thread;
@@ -41,20 +54,13 @@ struct history_peer {
     uint64_t bytes;
 };
 
-/** A node's report. All times in seconds. */
+/** A node's report. */
 struct history_report {
     node_id node;
     uint64_t iteration; ///< as its threads count: all alike, and rising
-    double busy_s;   ///< from the barrier before to the arrival, waits at other
-                     ///< barriers left out
-    double comp_s;   ///< of its busiest worker
-    double mem_s;    ///< waiting for swapped pages
-    double out_s;    ///< of it, until others had gone
-    double pages_in; ///< how many have come
-    double pages_out; ///< and gone
+    struct history_node done;
     uint64_t
-        free_bytes;   ///< what the node can get without swapping; 0: not known
-    double release_s; ///< in releases at barriers
+        free_bytes; ///< what the node can get without swapping; 0: not known
     uint32_t n_peers;
     const struct history_peer *peers; ///< [n_peers]
     uint32_t n_arrivals;
@@ -73,21 +79,9 @@ struct history_thread {
     double work[HISTORY_WINDOW]; ///< comp_s times its node's power, as a ring
 };
 
-/** A node's medians over the window; zeros if none of its threads takes part. */
-struct history_node {
-    double busy_s;
-    double comp_s;
-    double mem_s;
-    double out_s;
-    double pages_in;
-    double pages_out;
-    double release_s;
-};
-
 struct history;
 
-/** @param power  [n_nodes]  C of each; copied
- *  @return NULL if memory is short */
+/** @param power  [n_nodes]  C of each; copied */
 struct history *history_new(unsigned n_nodes, const double *power);
 void history_free(struct history *history);
 
@@ -191,7 +185,7 @@ double history_latest_s(const struct history *history);
 double history_iteration_s(const struct history *history);
 
 /** Medians of a node over the window (or since history_restart(), if that is less),
- * each by itself. */
+ * each by itself; zeros if none of its threads takes part. */
 void history_node(const struct history *history, node_id node,
                   struct history_node *usual);
 

@@ -25,8 +25,7 @@ static unsigned report(struct history *history, node_id node, double busy_s,
     const struct history_report report = {
         .node = node,
         .iteration = iteration,
-        .busy_s = busy_s,
-        .comp_s = busy_s / 2,
+        .done = {.busy_s = busy_s, .comp_s = busy_s / 2},
         .n_arrivals = n,
         .arrivals = arrivals,
     };
@@ -446,15 +445,14 @@ static void what_is_sent_is_counted_since_the_restart(void **state)
 {
     const struct history_peer peers[] = {{1, 300}};
     struct history *history = history_new(2, power);
-    struct history_report told = {.node = 0,
-                                  .busy_s = 1,
-                                  .pages_in = 5,
-                                  .pages_out = 7,
-                                  .free_bytes = 1000,
-                                  .n_peers = 1,
-                                  .peers = peers,
-                                  .n_arrivals = 2,
-                                  .arrivals = first_two};
+    struct history_report told = {
+        .node = 0,
+        .done = {.busy_s = 1, .pages_in = 5, .pages_out = 7},
+        .free_bytes = 1000,
+        .n_peers = 1,
+        .peers = peers,
+        .n_arrivals = 2,
+        .arrivals = first_two};
     struct history_node usual;
 
     (void)state;
@@ -468,7 +466,7 @@ static void what_is_sent_is_counted_since_the_restart(void **state)
             history_node_lately(history, 0, &usual);
             assert_true(usual.pages_in == 5 && usual.pages_out == 7);
             told.free_bytes = 900;
-            told.pages_in = 6;
+            told.done.pages_in = 6;
         }
         told.iteration = i;
         told.n_peers = i % 2; // in each second iteration

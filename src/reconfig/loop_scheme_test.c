@@ -19,7 +19,8 @@ enum { N_NODES = 2, N_PIECES = 128, PAGES_OF_PIECE = 10 };
 #define PAGE_IN_S 1e-3 // with an ordinary disk
 
 struct world {
-    struct loop_scheme *loop;
+    struct scheme *loop;
+    uint64_t n_entries;
     uint64_t memory_pages[N_NODES];
     double page_in_s;
     double extra_s; // that an entry takes longer if pieces are not as at first
@@ -49,9 +50,9 @@ static void op_think(void *owner)
     ((struct world *)owner)->is_to_think = 1;
 }
 
-static void op_move(void *owner, unsigned piece, unsigned node)
+static void op_move(void *owner, uint64_t thread, node_id node)
 {
-    ((struct world *)owner)->node_of[piece] = node;
+    ((struct world *)owner)->node_of[LOOP_PIECE(thread)] = node;
 }
 
 static void op_describe(void *owner, unsigned node, struct node_view *view)
@@ -74,9 +75,10 @@ static void op_describe(void *owner, unsigned node, struct node_view *view)
 }
 
 // The last page is the next piece's first, too.
-static const struct page_use *op_uses(void *owner, unsigned piece, size_t *n)
+static const struct page_use *op_uses(void *owner, uint64_t thread, size_t *n)
 {
     struct world *world = owner;
+    const unsigned piece = LOOP_PIECE(thread);
 
     for (unsigned i = 0; i <= PAGES_OF_PIECE; i++) {
         world->pages[piece][i] = (struct page_use){
@@ -89,6 +91,24 @@ static const struct page_use *op_uses(void *owner, unsigned piece, size_t *n)
     return world->n_tracked > 0 ? world->pages[piece] : NULL;
 }
 
+static void op_set_period(void *owner, uint64_t period, uint64_t phase)
+{
+    (void)owner;
+    (void)period;
+    (void)phase;
+    fail_msg("entries are marked");
+}
+
+static void op_leave(void *owner, const struct remap *plan,
+                     const uint32_t *from, const uint32_t *to, int has_moved)
+{
+    (void)owner;
+    (void)plan;
+    (void)from;
+    (void)to;
+    (void)has_moved;
+}
+
 static void op_explain(void *owner, const char *text)
 {
     struct world *world = owner;
@@ -99,14 +119,18 @@ static void op_explain(void *owner, const char *text)
 static void open_world(struct world *world, double page_in_s, uint64_t memory_0,
                        uint64_t memory_1)
 {
-    const struct scheme_config config = {
-        .policy = policy_find(NULL), .n_nodes = N_NODES, .explains = 1};
-    const struct loop_scheme_ops ops = {
+    const struct scheme_config config = {.policy = policy_find(NULL),
+                                         .n_nodes = N_NODES,
+                                         .explains = 1,
+                                         .is_marked = 1};
+    const struct scheme_ops ops = {
         .owner = world,
         .track = op_track,
         .tracking_s = op_tracking_s,
         .think = op_think,
         .move = op_move,
+        .set_period = op_set_period,
+        .leave = op_leave,
         .describe = op_describe,
         .uses = op_uses,
         .explain = op_explain,
@@ -120,7 +144,7 @@ static void open_world(struct world *world, double page_in_s, uint64_t memory_0,
         world->first[i] = i * N_NODES / N_PIECES;
     }
     memcpy(world->node_of, world->first, sizeof world->first);
-    world->loop = loop_scheme_new(&config, &ops, N_PIECES, "rows");
+    world->loop = scheme_new(&config, &ops);
     assert_non_null(world->loop);
 }
 
@@ -141,7 +165,7 @@ static double lack_of(const struct world *world, uint32_t node)
 }
 
 static void report_node(const struct world *world, uint32_t node,
-                        struct loop_report *report)
+                        struct history_node *report)
 {
     const double lack = lack_of(world, node);
     const int is_first =
@@ -158,7 +182,7 @@ static void report_node(const struct world *world, uint32_t node,
 
 static void do_what_is_asked(struct world *world, int was_to_track)
 {
-    struct scheme *scheme = loop_scheme_of(world->loop);
+    struct scheme *scheme = world->loop;
 
     if (was_to_track) {
         world->is_to_track = 0;
@@ -179,7 +203,7 @@ static double enter(struct world *world, unsigned n_entries)
 
     for (unsigned k = 0; k < n_entries; k++) {
         const int was_to_track = world->is_to_track;
-        struct loop_report reports[N_NODES];
+        struct history_node reports[N_NODES];
         double piece_s[N_PIECES];
 
         longest_s = 0;
@@ -191,8 +215,11 @@ static double enter(struct world *world, unsigned n_entries)
             piece_s[i] = PIECE_S;
         }
         world->now_ns += (uint64_t)(longest_s * 1e9);
-        loop_scheme_take(world->loop, reports, world->node_of, piece_s,
-                         world->now_ns);
+        loop_take_entry(world->loop,
+                        &(struct loop_entry){++world->n_entries, N_NODES,
+                                             N_PIECES, reports, world->node_of,
+                                             piece_s},
+                        world->now_ns);
         do_what_is_asked(world, was_to_track);
     }
     return longest_s;
@@ -211,9 +238,9 @@ static void a_node_short_of_memory_gives_pieces_away(void **state)
     assert_int_equal(world.n_tracked, 1);
     assert_true(lack_of(&world, 1) < 100);
     assert_true(after_s < 0.3 * before_s);
-    assert_non_null(strstr(world.said, "loop rows: iteration "));
+    assert_non_null(strstr(world.said, "iteration "));
     assert_non_null(strstr(world.said, "kept; "));
-    loop_scheme_free(world.loop);
+    scheme_free(world.loop);
 }
 
 static void every_piece_may_leave_the_root(void **state)
@@ -224,7 +251,7 @@ static void every_piece_may_leave_the_root(void **state)
     open_world(&world, 100 * PAGE_IN_S, 0, 4000);
     (void)enter(&world, 80);
     assert_int_equal(pieces_of(&world, 0), 0);
-    loop_scheme_free(world.loop);
+    scheme_free(world.loop);
 }
 
 static void a_loop_in_balance_is_left_alone(void **state)
@@ -236,7 +263,7 @@ static void a_loop_in_balance_is_left_alone(void **state)
     (void)enter(&world, 200);
     assert_int_equal(world.n_tracked, 0);
     assert_memory_equal(world.node_of, world.first, sizeof world.first);
-    loop_scheme_free(world.loop);
+    scheme_free(world.loop);
 }
 
 static void a_change_for_the_worse_is_taken_back(void **state)
@@ -249,12 +276,12 @@ static void a_change_for_the_worse_is_taken_back(void **state)
     (void)enter(&world, 80);
     assert_non_null(strstr(world.said, "taken back"));
     assert_memory_equal(world.node_of, world.first, sizeof world.first);
-    loop_scheme_free(world.loop);
+    scheme_free(world.loop);
 }
 
 static void shortage_is_a_part_of_the_time(void **state)
 {
-    struct loop_report reports[N_NODES] = {
+    struct history_node reports[N_NODES] = {
         {.busy_s = 1},
         {.busy_s = 1, .mem_s = 0.04, .pages_in = 100},
     };

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ensure.h"
+#include "base/memory.h"
 #include "base/robust.h"
 
 /** A thread whose work is so near that of its node's usual thread is like it. */
@@ -35,23 +37,16 @@
  * comes in groups, the rest one by one. */
 #define FETCHED_TOGETHER 16.0
 
-static tm_status allocate(struct remap *plan, uint32_t n_threads,
-                          unsigned n_nodes)
+static void allocate(struct remap *plan, uint32_t n_threads, unsigned n_nodes)
 {
-    plan->numbers = calloc(n_threads, sizeof *plan->numbers);
-    plan->current = calloc(n_threads, sizeof *plan->current);
-    plan->wanted = calloc(n_threads, sizeof *plan->wanted);
-    plan->measured.nodes = calloc(n_nodes, sizeof *plan->measured.nodes);
-    plan->errors_s = calloc(n_nodes, sizeof *plan->errors_s);
-    plan->before.nodes = calloc(n_nodes, sizeof *plan->before.nodes);
-    plan->after.nodes = calloc(n_nodes, sizeof *plan->after.nodes);
-    if (plan->numbers == NULL || plan->current == NULL ||
-        plan->wanted == NULL || plan->measured.nodes == NULL ||
-        plan->errors_s == NULL || plan->before.nodes == NULL ||
-        plan->after.nodes == NULL) {
-        return TM_ENOMEM;
-    }
-    return cluster_view_init(&plan->view, n_nodes, n_threads);
+    plan->numbers = memory_new(n_threads, sizeof *plan->numbers);
+    plan->current = memory_new(n_threads, sizeof *plan->current);
+    plan->wanted = memory_new(n_threads, sizeof *plan->wanted);
+    plan->measured.nodes = memory_new(n_nodes, sizeof *plan->measured.nodes);
+    plan->errors_s = memory_new(n_nodes, sizeof *plan->errors_s);
+    plan->before.nodes = memory_new(n_nodes, sizeof *plan->before.nodes);
+    plan->after.nodes = memory_new(n_nodes, sizeof *plan->after.nodes);
+    ensure(cluster_view_init(&plan->view, n_nodes, n_threads) == TM_OK);
 }
 
 static int compare_threads(const void *left, const void *right)
@@ -169,54 +164,45 @@ static void level_nodes(struct remap *plan, const double *usual_s)
 }
 
 // @param noises_s  [n_threads]
-static tm_status level_works(struct remap *plan, const double *noises_s)
+static void level_works(struct remap *plan, const double *noises_s)
 {
-    double *works = calloc(plan->view.n_threads, sizeof *works);
-    double *usual_s = calloc(plan->view.n_nodes, sizeof *usual_s);
-    tm_status status = TM_ENOMEM;
+    double *works = memory_new(plan->view.n_threads, sizeof *works);
+    double *usual_s = memory_new(plan->view.n_nodes, sizeof *usual_s);
     int are_alike = 1;
 
-    if (works != NULL && usual_s != NULL) {
-        for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-            usual_s[x] = usual_work(plan, x, works);
-            are_alike &= level_node(plan, x, usual_s[x], noises_s);
-        }
-        if (are_alike) {
-            level_nodes(plan, usual_s);
-        }
-        status = TM_OK;
+    for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
+        usual_s[x] = usual_work(plan, x, works);
+        are_alike &= level_node(plan, x, usual_s[x], noises_s);
+    }
+    if (are_alike) {
+        level_nodes(plan, usual_s);
     }
     free(works);
     free(usual_s);
-    return status;
 }
 
 // In the order of their numbers: policies that make blocks of neighbours, and
 // who reads an explanation, expect it.
-static tm_status copy_threads(struct remap *plan, const struct history *history)
+static void copy_threads(struct remap *plan, const struct history *history)
 {
     uint32_t n;
     const struct history_thread *threads = history_threads(history, &n);
-    struct history_thread *sorted = malloc(n * sizeof *sorted);
-    double *noises_s = malloc(n * sizeof *noises_s);
-    tm_status status = TM_ENOMEM;
+    struct history_thread *sorted = memory_new(n, sizeof *sorted);
+    double *noises_s = memory_new(n, sizeof *noises_s);
 
-    if (sorted != NULL && noises_s != NULL) {
-        memcpy(sorted, threads, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, compare_threads);
-        for (uint32_t i = 0; i < n; i++) {
-            plan->numbers[i] = sorted[i].number;
-            plan->current[i] = sorted[i].node;
-            plan->view.threads[i].computation_s =
-                history_work_s(history, &sorted[i]);
-            plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
-            noises_s[i] = history_noise_s(history, &sorted[i]);
-        }
-        status = level_works(plan, noises_s);
+    memcpy(sorted, threads, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare_threads);
+    for (uint32_t i = 0; i < n; i++) {
+        plan->numbers[i] = sorted[i].number;
+        plan->current[i] = sorted[i].node;
+        plan->view.threads[i].computation_s =
+            history_work_s(history, &sorted[i]);
+        plan->view.threads[i].is_pinned = (uint32_t)sorted[i].number == 0;
+        noises_s[i] = history_noise_s(history, &sorted[i]);
     }
+    level_works(plan, noises_s);
     free(sorted);
     free(noises_s);
-    return status;
 }
 
 void remap_measure(const struct history *history, unsigned n_nodes,
@@ -256,23 +242,16 @@ tm_status remap_begin(struct remap *plan, const struct policy *policy,
                       const struct correction *corrections)
 {
     uint32_t n_threads;
-    tm_status status;
 
     history_threads(history, &n_threads);
     if (n_threads == 0) {
         return TM_ESTATE;
     }
-    status = allocate(plan, n_threads, n_nodes);
-    if (status == TM_OK) {
-        memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
-        remap_measure(history, n_nodes, &plan->measured); // levelling wants it
-        measure_errors(plan, history);
-        status = copy_threads(plan, history);
-    }
-    if (status != TM_OK) {
-        remap_release(plan);
-        return status;
-    }
+    allocate(plan, n_threads, n_nodes);
+    memcpy(plan->view.nodes, nodes, n_nodes * sizeof *nodes);
+    remap_measure(history, n_nodes, &plan->measured); // levelling wants it
+    measure_errors(plan, history);
+    copy_threads(plan, history);
     plan->policy = policy;
     plan->n_untracked = plan->view.n_threads;
     plan->iteration = history_n_closed(history);
@@ -291,19 +270,16 @@ void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner)
 static tm_status add_uses(struct remap *plan)
 {
     uint32_t n = plan->view.n_threads;
-    const struct page_use **pages = calloc(n, sizeof *pages);
-    size_t *n_pages = calloc(n, sizeof *n_pages);
-    tm_status status = TM_ENOMEM;
+    const struct page_use **pages = memory_new(n, sizeof *pages);
+    size_t *n_pages = memory_new(n, sizeof *n_pages);
+    tm_status status;
 
-    if (pages != NULL && n_pages != NULL) {
-        plan->n_untracked = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            pages[i] =
-                plan->uses(plan->uses_owner, plan->numbers[i], &n_pages[i]);
-            plan->n_untracked += pages[i] == NULL;
-        }
-        status = groups_build(&plan->view, pages, n_pages);
+    plan->n_untracked = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        pages[i] = plan->uses(plan->uses_owner, plan->numbers[i], &n_pages[i]);
+        plan->n_untracked += pages[i] == NULL;
     }
+    status = groups_build(&plan->view, pages, n_pages);
     free(pages);
     free(n_pages);
     return status;
@@ -342,45 +318,43 @@ static double arrival_s(const struct node_view *node)
 }
 
 // Nodes fetch at the same time, each one page after the other.
-static tm_status compute_warm_up(struct remap *plan)
+static void compute_warm_up(struct remap *plan)
 {
-    unsigned char *is_noted = malloc(plan->view.n_groups + 1ull);
+    const size_t n = plan->view.n_groups;
+    unsigned char *is_noted = memory_new(n, 1);
 
-    if (is_noted == NULL) {
-        return TM_ENOMEM;
-    }
     plan->warm_up_s = 0;
     for (uint32_t x = 0; x < plan->view.n_nodes; x++) {
-        memset(is_noted, 0, plan->view.n_groups + 1ull);
+        memset(is_noted, 0, n);
         note_groups(plan, x, 0, is_noted);
         plan->warm_up_s =
             fmax(plan->warm_up_s, note_groups(plan, x, 1, is_noted) *
                                       arrival_s(&plan->view.nodes[x]));
     }
     free(is_noted);
-    return TM_OK;
+}
+
+static void predict_mapping(const struct remap *plan, const uint32_t *node_of,
+                            struct prediction *prediction)
+{
+    ensure(predict(&plan->view, &plan->model, node_of, prediction) == TM_OK);
 }
 
 // What pages are lacking on the reference processor is known once the pages of the mapping
 // in force are counted; its costs need not be right for that. (The reference is also for who
 // asks a profile about [Liu06]'s model if another one has run.)
-static tm_status predict_now(struct remap *plan)
+static void predict_now(struct remap *plan)
 {
     struct reference *reference = &plan->model.reference;
     const uint32_t x =
         reference_choose(&plan->view, &plan->measured, reference);
-    tm_status status =
-        predict(&plan->view, &plan->model, plan->current, &plan->before);
 
-    if (status != TM_OK) {
-        return status;
-    }
+    predict_mapping(plan, plan->current, &plan->before);
     reference_set_lack(reference, &plan->view.nodes[x],
                        plan->before.nodes[x].demand_pages);
-    return cost_kind_needs_reference(plan->model.kind)
-               ? predict(&plan->view, &plan->model, plan->current,
-                         &plan->before)
-               : TM_OK;
+    if (cost_kind_needs_reference(plan->model.kind)) {
+        predict_mapping(plan, plan->current, &plan->before);
+    }
 }
 
 tm_status remap_make(struct remap *plan)
@@ -392,27 +366,19 @@ tm_status remap_make(struct remap *plan)
         .measured = &plan->measured,
     };
     struct mapping mapping = {.node_of = plan->wanted};
-    tm_status status = TM_OK;
+    const tm_status status = plan->uses != NULL ? add_uses(plan) : TM_OK;
 
-    if (plan->uses != NULL) {
-        status = add_uses(plan);
+    if (status != TM_OK) {
+        return status;
     }
-    if (status == TM_OK) {
-        status = predict_now(plan);
-    }
-    if (status == TM_OK) {
-        status = policy_place(plan->policy, &request, &mapping);
-    }
-    if (status == TM_OK) {
-        plan->n_moves = mapping.n_moves;
-        plan->owners_move = mapping.owners_move;
-        plan->is_proven = mapping.is_proven;
-        status = predict(&plan->view, &plan->model, plan->wanted, &plan->after);
-    }
-    if (status == TM_OK) {
-        status = compute_warm_up(plan);
-    }
-    return status;
+    predict_now(plan);
+    ensure(policy_place(plan->policy, &request, &mapping) == TM_OK);
+    plan->n_moves = mapping.n_moves;
+    plan->owners_move = mapping.owners_move;
+    plan->is_proven = mapping.is_proven;
+    predict_mapping(plan, plan->wanted, &plan->after);
+    compute_warm_up(plan);
+    return TM_OK;
 }
 
 double remap_gain_error_s(const struct remap *plan)

@@ -55,7 +55,6 @@ struct remap {
  *                     is not corrected
  * @return TM_OK
  * @return TM_ESTATE  no thread takes part in iterations
- * @return TM_ENOMEM
  *
  * Context: under the node lock; allocates. The plan must be zeros, or released.
  */
@@ -74,7 +73,8 @@ void remap_set_uses(struct remap *plan, remap_uses_fn *uses, void *owner);
 /**
  * Ask the policy.
  *
- * @return TM_OK, TM_ENOMEM
+ * @return TM_OK
+ * @return TM_EINVAL, TM_ELIMIT  as of groups_build(): what was tracked makes no sense
  *
  * Context: any thread, without the node lock; allocates.
  */

@@ -41,13 +41,13 @@
 // if most threads are known, else none until the next imbalance, which is tracked once.
 //
 // S1 `next`, `next_corrections` and `learned` belong to scheme_think() while THINKING.
-// S2 No plan of a policy that wants_uses is begun while scheme_lacks_uses().
+// S2 No plan of a policy that wants_uses is begun while it is unknown of most threads.
 #include "reconfig/scheme.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "reconfig/scheme_priv.h"
 
 enum {
@@ -65,45 +65,21 @@ enum {
     TRACKINGS_MAX = 3, // until all threads that take part are known
 };
 
-static int copy_counts(struct scheme *scheme)
+static void copy_counts(struct scheme *scheme)
 {
-    const size_t size = scheme->config.n_nodes * sizeof *scheme->counts;
+    const size_t n = scheme->config.n_nodes;
 
-    if (scheme->config.counts == NULL) {
-        return 1;
+    if (scheme->config.counts != NULL) {
+        scheme->counts = memory_new(n, sizeof *scheme->counts);
+        memcpy(scheme->counts, scheme->config.counts,
+               n * sizeof *scheme->counts);
     }
-    scheme->counts = malloc(size);
-    if (scheme->counts == NULL) {
-        return 0;
-    }
-    memcpy(scheme->counts, scheme->config.counts, size);
-    return 1;
-}
-
-static int set_crowds(struct scheme *scheme)
-{
-    uint32_t *n_workers = calloc(scheme->config.n_nodes, sizeof *n_workers);
-
-    if (n_workers == NULL) {
-        return 0;
-    }
-    for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
-        n_workers[i] = scheme->nodes[i].n_processors;
-    }
-    history_set_crowds(scheme->history, scheme->config.crowds, n_workers);
-    free(n_workers);
-    return 1;
 }
 
 static void start_trigger(struct scheme *scheme)
 {
-    struct trigger_config settings;
-
-    trigger_config_init(&settings);
-    if (scheme->config.policy->held_to != HELD_TO_TIMES) {
-        settings.worse = INFINITY;
-    }
-    trigger_init(&scheme->trigger, &settings);
+    trigger_init(&scheme->trigger,
+                 scheme->config.policy->held_to != HELD_TO_TIMES);
 }
 
 void scheme_begin_anew(struct scheme *scheme)
@@ -121,55 +97,52 @@ void scheme_begin_anew(struct scheme *scheme)
     scheme->extra_s = 0;
 }
 
-struct scheme *scheme_new(const struct scheme_config *config,
-                          const struct scheme_ops *ops)
+static void start_history(struct scheme *scheme)
 {
-    struct scheme *scheme = calloc(1, sizeof *scheme);
-    double *power = calloc(config->n_nodes, sizeof *power);
+    const unsigned n = scheme->config.n_nodes;
+    double *power = memory_new(n, sizeof *power);
+    uint32_t *n_workers = memory_new(n, sizeof *n_workers);
 
-    if (scheme == NULL || power == NULL) {
-        goto fail;
-    }
-    scheme->config = *config;
-    scheme->ops = *ops;
-    scheme->nodes = calloc(config->n_nodes, sizeof *scheme->nodes);
-    scheme->memory = calloc(config->n_nodes, sizeof *scheme->memory);
-    scheme->corrections = calloc(config->n_nodes, sizeof *scheme->corrections);
-    scheme->next_corrections =
-        calloc(config->n_nodes, sizeof *scheme->next_corrections);
-    scheme->learned = calloc(config->n_nodes, sizeof *scheme->learned);
-    scheme->peers = calloc(config->n_nodes, sizeof *scheme->peers);
-    scheme->predicted_s = calloc(config->n_nodes, sizeof *scheme->predicted_s);
-    if (scheme->nodes == NULL || scheme->memory == NULL ||
-        scheme->peers == NULL || scheme->predicted_s == NULL ||
-        scheme->corrections == NULL || scheme->next_corrections == NULL ||
-        scheme->learned == NULL) {
-        goto fail;
-    }
-    for (unsigned i = 0; i < config->n_nodes; i++) {
-        ops->describe(ops->owner, i, &scheme->nodes[i]);
+    for (unsigned i = 0; i < n; i++) {
         power[i] = scheme->nodes[i].power;
-        correction_init(&scheme->corrections[i]);
-        correction_init(&scheme->learned[i]);
+        n_workers[i] = scheme->nodes[i].n_processors;
     }
-    scheme->history = history_new(config->n_nodes, power);
-    if (scheme->history == NULL || !copy_counts(scheme)) {
-        goto fail;
-    }
-    if (config->crowds != NULL && !set_crowds(scheme)) {
-        goto fail;
+    scheme->history = history_new(n, power);
+    if (scheme->config.crowds != NULL) {
+        history_set_crowds(scheme->history, scheme->config.crowds, n_workers);
     }
     scheme->config.crowds = NULL; // the caller's
     history_skip(scheme->history, COLD);
-    scheme->patience = PATIENCE_LEAST;
     free(power);
-    start_trigger(scheme);
-    return scheme;
+    free(n_workers);
+}
 
-fail:
-    free(power);
-    scheme_free(scheme);
-    return NULL;
+struct scheme *scheme_new(const struct scheme_config *config,
+                          const struct scheme_ops *ops)
+{
+    const size_t n = config->n_nodes;
+    struct scheme *scheme = memory_new(1, sizeof *scheme);
+
+    scheme->config = *config;
+    scheme->ops = *ops;
+    scheme->nodes = memory_new(n, sizeof *scheme->nodes);
+    scheme->memory = memory_new(n, sizeof *scheme->memory);
+    scheme->corrections = memory_new(n, sizeof *scheme->corrections);
+    scheme->next_corrections = memory_new(n, sizeof *scheme->next_corrections);
+    scheme->learned = memory_new(n, sizeof *scheme->learned);
+    scheme->peers = memory_new(n, sizeof *scheme->peers);
+    scheme->predicted_s = memory_new(n, sizeof *scheme->predicted_s);
+    for (unsigned i = 0; i < n; i++) {
+        ops->describe(ops->owner, i, &scheme->nodes[i]);
+        correction_init(&scheme->corrections[i]);
+        correction_init(&scheme->learned[i]);
+    }
+    copy_counts(scheme);
+    start_history(scheme);
+    start_trigger(scheme);
+    scheme->patience = PATIENCE_LEAST;
+    scheme->state = config->is_marked ? WATCHING : SEARCHING;
+    return scheme;
 }
 
 void scheme_free(struct scheme *scheme)
@@ -269,12 +242,15 @@ static void do_without(struct scheme *scheme)
 // It is time for a plan, if it is known what it is to be made of: S2.
 static void decide(struct scheme *scheme)
 {
-    if (scheme_knows_uses(scheme)) {
+    uint32_t n;
+    const uint32_t n_unknown = scheme_count_unknown(scheme, &n);
+
+    if (n_unknown == 0) {
         scheme->n_trackings = 0;
         scheme_ask(scheme);
     } else if (scheme->n_trackings < TRACKINGS_MAX) {
         track_again(scheme);
-    } else if (scheme_lacks_uses(scheme)) {
+    } else if (2 * n_unknown > n) {
         do_without(scheme);
     } else {
         scheme_ask(scheme);
@@ -354,13 +330,10 @@ static void learn_from_result(struct scheme *scheme)
 {
     const struct remap *plan = &scheme->plan;
     struct measurement measured = {
-        .nodes = calloc(plan->view.n_nodes, sizeof *measured.nodes)};
+        .nodes = memory_new(plan->view.n_nodes, sizeof *measured.nodes)};
 
-    if (measured.nodes != NULL) {
-        remap_measure(scheme->history, plan->view.n_nodes, &measured);
-        correct(&plan->view, &plan->after, &measured, SCHEME_GAIN,
-                scheme->learned);
-    }
+    remap_measure(scheme->history, plan->view.n_nodes, &measured);
+    correct(&plan->view, &plan->after, &measured, SCHEME_GAIN, scheme->learned);
     free(measured.nodes);
 }
 
@@ -377,23 +350,12 @@ static void undo(struct scheme *scheme)
     scheme_move_all(scheme);
 }
 
-static uint32_t plan_index(const struct remap *plan, uint64_t number)
+static int compare_numbers(const void *left, const void *right)
 {
-    uint32_t low = 0;
-    uint32_t high = plan->view.n_threads;
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
 
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (plan->numbers[middle] < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < plan->view.n_threads && plan->numbers[low] == number
-               ? low
-               : UINT32_MAX;
+    return (a > b) - (a < b);
 }
 
 static int have_all_moved(const struct scheme *scheme)
@@ -404,9 +366,11 @@ static int have_all_moved(const struct scheme *scheme)
     const struct history_thread *threads = history_threads(scheme->history, &n);
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = plan_index(plan, threads[i].number);
+        const uint64_t *at =
+            bsearch(&threads[i].number, plan->numbers, plan->view.n_threads,
+                    sizeof *plan->numbers, compare_numbers);
 
-        if (at != UINT32_MAX && threads[i].node != node_of[at]) {
+        if (at != NULL && threads[i].node != node_of[at - plan->numbers]) {
             return 0;
         }
     }
@@ -488,13 +452,14 @@ void scheme_see_change(struct scheme *scheme, enum change change, unsigned n)
 static int may_look_again(const struct scheme *scheme)
 {
     const uint32_t n = history_n_since_restart(scheme->history);
+    uint32_t n_threads;
 
     return scheme->trigger.state == TRIGGER_RESTING &&
            ((scheme->is_kept && scheme->n_looks > 0 &&
              n >= enough(scheme, HISTORY_WINDOW)) ||
             (scheme->change != CHANGE_NONE &&
              n >= enough(scheme, scheme->n_wanted))) &&
-           scheme_knows_uses(scheme);
+           scheme_count_unknown(scheme, &n_threads) == 0;
 }
 
 // A node says that it has other memory, and what it takes is not known.

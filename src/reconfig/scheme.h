@@ -31,7 +31,7 @@ struct scheme_ops {
     void (*move)(void *owner, uint64_t thread, node_id node);
 
     /** All nodes: an iteration ends at each barrier whose number is phase modulo
-     * period. Period 0: what enum scheme_period says. */
+     * period. Period 0: what enum scheme_period says. Not asked if they are marked. */
     void (*set_period)(void *owner, uint64_t period, uint64_t phase);
 
     /** Threads will be told to move, or all have: `plan` says who uses what. What
@@ -69,7 +69,8 @@ struct scheme_config {
     const struct policy *policy;
     struct cost_model model; ///< its equations; zeros: `measured`
     unsigned n_nodes;
-    int explains; ///< ops.explain is wanted
+    int explains;  ///< ops.explain is wanted
+    int is_marked; ///< reports come by scheme_take()
     int only_watches; ///< nothing is decided: reports go into the history, that is all
     const uint32_t *crowds; ///< [n_nodes] see history_set_crowds(); NULL: none
     const uint32_t
@@ -92,7 +93,7 @@ struct scheme_stats {
     double overhead_s; ///< of tracking and moving, by slow iterations
 };
 
-/** @return NULL if memory is short */
+/** Begin; scheme_free() ends it. @param config  copied, with its counts and crowds */
 struct scheme *scheme_new(const struct scheme_config *config,
                           const struct scheme_ops *ops);
 void scheme_free(struct scheme *scheme);
@@ -101,6 +102,10 @@ void scheme_free(struct scheme *scheme);
  * @return TM_OK, TM_EWIRE (its body makes no sense: nothing is changed) */
 tm_status scheme_receive(struct scheme *scheme, node_id from,
                          const struct message *message, uint64_t now_ns);
+
+/** A report of an iteration that is known to be one, of a scheme that is_marked. */
+void scheme_take(struct scheme *scheme, const struct history_report *report,
+                 uint64_t now_ns);
 
 /** The iteration asked for has been tracked, or (with is_ok 0) could not be. */
 void scheme_tracked(struct scheme *scheme, int is_ok);
@@ -152,7 +157,7 @@ struct history *scheme_history(struct scheme *scheme);
  * @return TM_OK
  * @return TM_ESTATE  threads were moving, or looked at, and there is no iteration since; or
  *                    no thread takes part in iterations
- * @return TM_ENOMEM
+ * @return TM_EINVAL, TM_ELIMIT  as of remap_make()
  *
  * Context: under the node lock; takes as long as a prediction.
  */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/explain.h"
 #include "reconfig/scheme_priv.h"
 
@@ -47,10 +48,7 @@ void scheme_explain_plan(const struct scheme *scheme)
     if (!scheme->config.explains) {
         return;
     }
-    text = malloc(TEXT_BYTES);
-    if (text == NULL) {
-        return;
-    }
+    text = memory_new(TEXT_BYTES, 1);
     scheme_explain_collected(scheme);
     explain_prediction(&plan->view, &plan->before, &plan->measured, text,
                        TEXT_BYTES);
@@ -84,9 +82,7 @@ double scheme_ideal_s(const struct scheme *scheme)
     return work_s / power;
 }
 
-// @param[out] n  threads that take part
-// @return of how many of them the policy does not know what it wants to know
-static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
+uint32_t scheme_count_unknown(const struct scheme *scheme, uint32_t *n)
 {
     const struct history_thread *threads = history_threads(scheme->history, n);
     uint32_t n_unknown = 0;
@@ -101,20 +97,6 @@ static uint32_t count_unknown(const struct scheme *scheme, uint32_t *n)
     return n_unknown;
 }
 
-int scheme_knows_uses(const struct scheme *scheme)
-{
-    uint32_t n;
-
-    return count_unknown(scheme, &n) == 0;
-}
-
-int scheme_lacks_uses(const struct scheme *scheme)
-{
-    uint32_t n;
-
-    return 2 * count_unknown(scheme, &n) > n;
-}
-
 static int was_tracked_within(const struct scheme *scheme, unsigned n_samples)
 {
     return scheme->is_tracked &&
@@ -123,9 +105,11 @@ static int was_tracked_within(const struct scheme *scheme, unsigned n_samples)
 
 int scheme_needs_tracking(const struct scheme *scheme)
 {
+    uint32_t n;
+
     return scheme->config.policy->wants_uses &&
            (!was_tracked_within(scheme, TRACKED_MOST) ||
-            !scheme_knows_uses(scheme));
+            scheme_count_unknown(scheme, &n) > 0);
 }
 
 int scheme_is_tracking_old(const struct scheme *scheme)
@@ -213,7 +197,7 @@ void scheme_sample(const struct scheme *scheme, struct trigger_sample *sample)
     if (scheme_has_evidence(scheme, history_n_since_restart(scheme->history))) {
         sample->n_left = (double)history_n_closed(scheme->history);
     }
-    if (trigger_sees_imbalance(&scheme->trigger, sample)) {
+    if (trigger_sees_imbalance(sample)) {
         sample->attainable_s = fmin(scheme_ideal_s(scheme), sample->max_s);
         sample->cost_s +=
             scheme_needs_tracking(scheme) ? tracking_cost_s(scheme) : 0;
@@ -294,18 +278,20 @@ void scheme_say_verdict(const struct scheme *scheme, const char *verdict)
 // What the mapping in force was predicted to be like, and what it is like.
 void scheme_explain_result(const struct scheme *scheme)
 {
-    const unsigned n_nodes = scheme->config.n_nodes;
-    struct measurement measured = {.nodes =
-                                       calloc(n_nodes, sizeof *measured.nodes)};
-    char *text = malloc(TEXT_BYTES);
+    const unsigned n = scheme->config.n_nodes;
+    struct measurement measured;
+    char *text;
 
-    if (scheme->config.explains && measured.nodes != NULL && text != NULL) {
-        scheme_explain_collected(scheme);
-        remap_measure(scheme->history, n_nodes, &measured);
-        explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured,
-                           text, TEXT_BYTES);
-        scheme->ops.explain(scheme->ops.owner, text);
+    if (!scheme->config.explains) {
+        return;
     }
+    measured.nodes = memory_new(n, sizeof *measured.nodes);
+    text = memory_new(TEXT_BYTES, 1);
+    scheme_explain_collected(scheme);
+    remap_measure(scheme->history, n, &measured);
+    explain_prediction(&scheme->plan.view, &scheme->plan.after, &measured, text,
+                       TEXT_BYTES);
+    scheme->ops.explain(scheme->ops.owner, text);
     free(measured.nodes);
     free(text);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/compare.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "reconfig/scheme_priv.h"
 
@@ -50,12 +51,12 @@ static void add_sent(const struct scheme *scheme, node_id from,
 
 void scheme_explain_collected(const struct scheme *scheme)
 {
-    struct ranked *peers = calloc(scheme->config.n_nodes, sizeof *peers);
+    struct ranked *peers;
 
-    if (!scheme->config.explains || peers == NULL) {
-        free(peers);
+    if (!scheme->config.explains) {
         return;
     }
+    peers = memory_new(scheme->config.n_nodes, sizeof *peers);
     for (unsigned i = 0; i < scheme->config.n_nodes; i++) {
         const uint64_t free_bytes =
             history_free_bytes(scheme->history, (node_id)i);

@@ -71,25 +71,32 @@ static int is_paging(const struct remap *plan)
     return 0;
 }
 
+static tm_status begin_plan(const struct scheme *scheme, struct remap *plan,
+                            const struct policy *policy,
+                            const struct correction *corrections)
+{
+    const tm_status status =
+        remap_begin(plan, policy, &scheme->config.model, scheme->history,
+                    scheme->nodes, scheme->config.n_nodes, corrections);
+
+    if (status == TM_OK && scheme->is_tracked) {
+        remap_set_uses(plan, scheme->ops.uses, scheme->ops.owner);
+    }
+    return status;
+}
+
 void scheme_ask(struct scheme *scheme)
 {
-    struct remap *next = &scheme->next;
-    tm_status status;
-
     look_at_nodes(scheme);
-    status = remap_begin(next, scheme->config.policy, &scheme->config.model,
-                         scheme->history, scheme->nodes, scheme->config.n_nodes,
-                         scheme->next_corrections);
-    if (status != TM_OK) {
+    if (begin_plan(scheme, &scheme->next, scheme->config.policy,
+                   scheme->next_corrections) != TM_OK) {
         trigger_refused(&scheme->trigger);
         return;
     }
-    if (scheme->is_tracked) {
-        remap_set_uses(next, scheme->ops.uses, scheme->ops.owner);
-    }
     scheme->is_again = scheme->is_kept;
     scheme->is_kept = 0;
-    scheme->planned_ideal_s = is_paging(next) ? 0 : scheme_ideal_s(scheme);
+    scheme->planned_ideal_s =
+        is_paging(&scheme->next) ? 0 : scheme_ideal_s(scheme);
     scheme->state = THINKING;
     scheme->stats.n_plans++;
     scheme->ops.think(scheme->ops.owner);
@@ -101,6 +108,21 @@ static int is_settled(const struct scheme *scheme)
     return (scheme->state == WATCHING || scheme->state == THINKING ||
             scheme->state == OFF) &&
            history_n_since_restart(scheme->history) > 0;
+}
+
+// Learn first from how the mapping in force is, then ask again.
+// @param corrections  [n_nodes] of the plan's model
+static tm_status make_learning(struct remap *plan,
+                               struct correction *corrections)
+{
+    tm_status status = remap_make(plan);
+
+    if (status == TM_OK && cost_model_is_corrected(&plan->model)) {
+        correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
+                corrections);
+        status = remap_make(plan);
+    }
+    return status;
 }
 
 tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
@@ -119,21 +141,11 @@ tm_status scheme_look_back(struct scheme *scheme, struct remap *plan,
     }
     memcpy(corrections, learned, scheme->config.n_nodes * sizeof *corrections);
     *plan = (struct remap){0};
-    status = remap_begin(plan, policy_find("initial"), &scheme->config.model,
-                         scheme->history, scheme->nodes, scheme->config.n_nodes,
-                         corrections);
+    status = begin_plan(scheme, plan, policy_find("initial"), corrections);
     if (status != TM_OK) {
         return status;
     }
-    if (scheme->is_tracked) {
-        remap_set_uses(plan, scheme->ops.uses, scheme->ops.owner);
-    }
-    status = remap_make(plan);
-    if (status == TM_OK && cost_model_is_corrected(&plan->model)) {
-        correct(&plan->view, &plan->before, &plan->measured, SCHEME_GAIN,
-                corrections);
-        status = remap_make(plan);
-    }
+    status = make_learning(plan, corrections);
     if (status != TM_OK) {
         remap_release(plan);
     }
@@ -173,7 +185,9 @@ static double change_cost_s(const struct remap *plan)
 static int is_worth(struct scheme *scheme)
 {
     struct remap *plan = &scheme->plan;
-    const struct profile_acceptance it = {
+
+    plan->was_weighed = 1;
+    plan->acceptance = (struct profile_acceptance){
         .now_s = plan->before.iteration_s,
         .predicted_s = plan->after.iteration_s,
         .iterations_left = history_n_closed(scheme->history),
@@ -181,11 +195,7 @@ static int is_worth(struct scheme *scheme)
         .bytes_per_s = BYTES_PER_S,
         .warm_up_s = plan->warm_up_s,
     };
-
-    plan->was_weighed = 1;
-    plan->acceptance = it;
-    return trigger_accepts(it.now_s, it.predicted_s, it.iterations_left,
-                           it.moved_bytes, it.bytes_per_s, it.warm_up_s);
+    return trigger_accepts(&plan->acceptance);
 }
 
 void scheme_think(struct scheme *scheme)
@@ -194,15 +204,9 @@ void scheme_think(struct scheme *scheme)
 
     ensure(scheme->state == THINKING); // S1
     memcpy(scheme->next_corrections, scheme->learned, size);
-    scheme->plan_status = remap_make(&scheme->next);
-    if (scheme->plan_status == TM_OK &&
-        cost_model_is_corrected(&scheme->config.model)) {
-        // Learn first from how the mapping in force is, then ask again.
-        correct(&scheme->next.view, &scheme->next.before,
-                &scheme->next.measured, SCHEME_GAIN, scheme->next_corrections);
-        memcpy(scheme->learned, scheme->next_corrections, size);
-        scheme->plan_status = remap_make(&scheme->next);
-    }
+    scheme->plan_status =
+        make_learning(&scheme->next, scheme->next_corrections);
+    memcpy(scheme->learned, scheme->next_corrections, size);
 }
 
 // What was being made is the plan now.

@@ -159,12 +159,9 @@ static inline int scheme_is_other_memory(uint64_t now, uint64_t before)
     return (now > before ? now - before : before - now) > before / 4;
 }
 
-/** Is it known what all threads that take part use, if the policy wants to know? Some
- * may have come since. */
-int scheme_knows_uses(const struct scheme *scheme);
-
-/** Is that not known even of most of them? */
-int scheme_lacks_uses(const struct scheme *scheme);
+/** Of how many threads it is not known what they use, if the policy wants to know: some
+ * may have come since it was tracked. @param[out] n  of how many that take part */
+uint32_t scheme_count_unknown(const struct scheme *scheme, uint32_t *n);
 
 /** Must an iteration be tracked before a plan is made? */
 int scheme_needs_tracking(const struct scheme *scheme);

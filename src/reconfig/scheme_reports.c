@@ -115,19 +115,28 @@ static struct history_report report_of(node_id from,
 
     return (struct history_report){
         .node = from,
-        .busy_s = (double)fields->busy_ns * 1e-9,
-        .comp_s = (double)fields->comp_ns * 1e-9,
-        .mem_s = (double)fields->mem_ns * 1e-9,
-        .out_s = (double)fields->out_ns * 1e-9,
-        .pages_in = (double)fields->pages_in,
-        .pages_out = (double)fields->pages_out,
+        .done = {.busy_s = (double)fields->busy_ns * 1e-9,
+                 .comp_s = (double)fields->comp_ns * 1e-9,
+                 .mem_s = (double)fields->mem_ns * 1e-9,
+                 .out_s = (double)fields->out_ns * 1e-9,
+                 .pages_in = (double)fields->pages_in,
+                 .pages_out = (double)fields->pages_out,
+                 .release_s = (double)fields->release_ns * 1e-9},
         .free_bytes = fields->free,
-        .release_s = (double)fields->release_ns * 1e-9,
         .n_peers = fields->n_peers,
         .n_arrivals =
             (message->body_size - fields->n_peers * WIRE_SIZE_peer_bytes) /
             WIRE_SIZE_thread_iteration,
     };
+}
+
+void scheme_take(struct scheme *scheme, const struct history_report *report,
+                 uint64_t now_ns)
+{
+    for (unsigned n = history_take(scheme->history, report, now_ns); n > 0;
+         n--) {
+        scheme_step(scheme);
+    }
 }
 
 tm_status scheme_receive(struct scheme *scheme, node_id from,
@@ -148,9 +157,6 @@ tm_status scheme_receive(struct scheme *scheme, node_id from,
     report.peers = scheme->peers;
     report.iteration = read_arrivals(scheme, message, report.n_arrivals);
     report.arrivals = scheme->arrivals;
-    for (unsigned n = history_take(scheme->history, &report, now_ns); n > 0;
-         n--) {
-        scheme_step(scheme);
-    }
+    scheme_take(scheme, &report, now_ns);
     return TM_OK;
 }

@@ -309,6 +309,7 @@ void balancing_configure_loop(struct node *node, const node_id *ids, unsigned n,
         .policy = policy_find(node->options.policy),
         .n_nodes = n,
         .explains = is_explained(node),
+        .is_marked = 1,
         .crowds = crowds,
     };
     ensure(cost_model_find(node->options.model, &config->model));
@@ -381,9 +382,6 @@ static struct scheme *new_scheme(struct node *node)
     free(nodes);
     config.crowds = crowds;
     scheme = scheme_new(&config, &ops);
-    if (scheme == NULL) {
-        log_fatal(EXIT_MEMORY, "no memory for the distribution of threads");
-    }
     follow(node, scheme);
     return scheme;
 }

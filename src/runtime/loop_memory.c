@@ -70,8 +70,9 @@ enum place_tracking {
 struct loop_place {
     struct node *node;
     unsigned n_users;
-    struct loop_scheme *scheme;
-    uint32_t *node_of; ///< [n_pieces] of `ids`
+    struct scheme *scheme;
+    uint64_t n_entries; ///< that it was told of
+    uint32_t *node_of;  ///< [n_pieces] of `ids`
     unsigned n_pieces;
     node_id *ids; ///< [n_nodes]
     unsigned n_nodes;
@@ -83,9 +84,9 @@ struct loop_place {
     int is_over;           ///< it was needed for a while only
     unsigned n_calm;       ///< entries in a row that were not short of memory
     double longest_s;      ///< of the latest entry: its slowest node
-    struct loop_report *sums; ///< [n_nodes] since who leads was entered
-    double *piece_s;          ///< [n_pieces] likewise
-    struct piece_uses *uses;  ///< [n_pieces]
+    struct history_node *sums; ///< [n_nodes] since who leads was entered
+    double *piece_s;           ///< [n_pieces] likewise
+    struct piece_uses *uses;   ///< [n_pieces]
     enum place_tracking tracking;
     int has_missed; ///< an entry that was to be tracked
     char name[NAME_BYTES];
@@ -114,7 +115,7 @@ static void drop_place(struct loop_place *place)
         return;
     }
     place->node->tasking.n_places--;
-    loop_scheme_free(place->scheme);
+    scheme_free(place->scheme);
     for (unsigned i = 0; place->uses != NULL && i < place->n_pieces; i++) {
         free(place->uses[i].list);
     }
@@ -145,7 +146,7 @@ static void think_aside(void *owner)
 {
     struct loop_place *place = owner;
     struct node *const node = place->node;
-    struct scheme *scheme = loop_scheme_of(place->scheme);
+    struct scheme *scheme = place->scheme;
     const uint64_t began_ns = clock_now_ns();
 
     scheme_think(scheme);
@@ -166,11 +167,11 @@ static void think(void *owner)
     }
 }
 
-static void move(void *owner, unsigned piece, unsigned index)
+static void move(void *owner, uint64_t thread, node_id index)
 {
     struct loop_place *place = owner;
 
-    place->node_of[piece] = index;
+    place->node_of[LOOP_PIECE(thread)] = index;
     place->has_changed = 1;
 }
 
@@ -181,19 +182,43 @@ static void describe(void *owner, unsigned index, struct node_view *view)
     balancing_describe(place->node, place->ids[index], view);
 }
 
-static const struct page_use *uses(void *owner, unsigned piece, size_t *n)
+static const struct page_use *uses(void *owner, uint64_t thread, size_t *n)
 {
     const struct loop_place *place = owner;
+    const struct piece_uses *it = &place->uses[LOOP_PIECE(thread)];
 
-    *n = place->uses[piece].n;
-    return place->uses[piece].list;
+    *n = it->n;
+    return it->list;
+}
+
+static void set_period(void *owner, uint64_t period, uint64_t phase)
+{
+    (void)owner; // entries are marked
+    (void)period;
+    (void)phase;
+}
+
+static void leave(void *owner, const struct remap *plan, const uint32_t *from,
+                  const uint32_t *to, int has_moved)
+{
+    (void)owner; // pages go where they are used: other loops may use them here
+    (void)plan;
+    (void)from;
+    (void)to;
+    (void)has_moved;
 }
 
 static void explain(void *owner, const char *text)
 {
     const struct loop_place *place = owner;
+    const size_t size = strlen(text) + sizeof place->name + sizeof "loop : ";
+    char *named = malloc(size);
 
-    balancing_explain(place->node, text);
+    ensure_memory(named != NULL);
+    snprintf(named, size, "loop %s: %s", place->name, text);
+    balancing_explain(place->node,
+                      strncmp(text, "iteration ", 10) == 0 ? named : text);
+    free(named);
 }
 
 // ---- places
@@ -246,12 +271,14 @@ static struct loop_place *find_place(const struct node *node,
 static void start_scheme(struct node *node, struct loop_place *place,
                          const struct loop_call *call)
 {
-    const struct loop_scheme_ops ops = {
+    const struct scheme_ops ops = {
         .owner = place,
         .track = track,
         .tracking_s = tracking_s,
         .think = think,
         .move = move,
+        .set_period = set_period,
+        .leave = leave,
         .describe = describe,
         .uses = uses,
         .explain = explain,
@@ -261,9 +288,7 @@ static void start_scheme(struct node *node, struct loop_place *place,
 
     balancing_configure_loop(node, place->ids, place->n_nodes, crowds, &config);
     name_loop(place, call, config.explains);
-    place->scheme =
-        loop_scheme_new(&config, &ops, place->n_pieces, place->name);
-    ensure_memory(place->scheme != NULL);
+    place->scheme = scheme_new(&config, &ops);
 }
 
 static void allocate_place(struct loop_place *place)
@@ -472,7 +497,7 @@ static void turn_tracking(struct loop_place *place)
         forget_uses(place);
     } else if (place->tracking == TRACKING_STARTED) {
         place->tracking = TRACKING_NOT;
-        scheme_tracked(loop_scheme_of(place->scheme), !place->has_missed);
+        scheme_tracked(place->scheme, !place->has_missed);
     }
 }
 
@@ -545,7 +570,7 @@ uint64_t loop_visit_usual_ns(const struct loop_visit *visit, unsigned i)
 
 void loop_visit_note(struct loop_visit *visit, unsigned i,
                      const struct piece_run *runs, unsigned n_runs,
-                     const uint64_t *cost_ns, const struct loop_report *report)
+                     const uint64_t *cost_ns, const struct history_node *report)
 {
     for (unsigned r = 0; r < n_runs; r++) {
         for (unsigned k = 0; k < runs[r].n; k++) {
@@ -605,8 +630,8 @@ static double longest_s(const struct loop_visit *visit)
 static void add_costs(struct loop_place *place, const struct loop_visit *visit)
 {
     for (unsigned i = 0; i < visit->n; i++) {
-        struct loop_report *sum = &place->sums[i];
-        const struct loop_report *more = &visit->reports[i];
+        struct history_node *sum = &place->sums[i];
+        const struct history_node *more = &visit->reports[i];
 
         sum->busy_s += more->busy_s;
         sum->comp_s += more->comp_s;
@@ -630,9 +655,17 @@ static void forget_costs(struct loop_place *place)
 static void feed_scheme(struct loop_place *place,
                         const struct loop_visit *visit)
 {
+    const struct loop_entry entry = {
+        .number = ++place->n_entries,
+        .n_nodes = place->n_nodes,
+        .n_pieces = place->n_pieces,
+        .done = place->sums,
+        .node_of = visit->node_of,
+        .piece_s = place->piece_s,
+    };
+
     place->n_leaderless = 0;
-    loop_scheme_take(place->scheme, place->sums, visit->node_of, place->piece_s,
-                     clock_now_ns());
+    loop_take_entry(place->scheme, &entry, clock_now_ns());
     forget_costs(place);
 }
 

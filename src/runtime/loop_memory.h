@@ -35,8 +35,8 @@ struct loop_visit {
     struct loop_place *place; ///< NULL: shares go by time
     uint32_t *node_of;        ///< [n_pieces] then: who does what
     unsigned n_pieces;
-    struct loop_report *reports; ///< [n]
-    double *piece_s;             ///< [n_pieces]
+    struct history_node *reports; ///< [n]
+    double *piece_s;              ///< [n_pieces]
 };
 
 /** A loop is entered: who does what? */
@@ -58,7 +58,8 @@ uint64_t loop_visit_usual_ns(const struct loop_visit *visit, unsigned i);
  * @param cost_ns [n of all runs]  of each piece */
 void loop_visit_note(struct loop_visit *visit, unsigned i,
                      const struct piece_run *runs, unsigned n_runs,
-                     const uint64_t *cost_ns, const struct loop_report *report);
+                     const uint64_t *cost_ns,
+                     const struct history_node *report);
 
 /** All have done their parts: remember it, perhaps decide anew. Not under the node lock. */
 void loop_visit_end(struct node *node, struct loop_visit *visit);

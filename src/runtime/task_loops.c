@@ -43,7 +43,7 @@ struct share_run {
     uint32_t round;    ///< of tracking_ask_pieces(): it is tracked; else 0
     uint64_t usual_ns; ///< what it is likely to take, not tracked; 0: not known
 
-    // What it has cost: loop_report.
+    // What it has cost: history_node.
     uint64_t busy_ns;
     uint64_t comp_ns;
     uint64_t mem_ns;
@@ -425,7 +425,7 @@ static double in_s(uint64_t ns)
 static void note_part(struct loop_visit *visit, unsigned i,
                       struct share_run *run)
 {
-    const struct loop_report report = {
+    const struct history_node report = {
         .busy_s = in_s(run->busy_ns),
         .comp_s = in_s(run->comp_ns),
         .mem_s = in_s(run->mem_ns),

@@ -85,7 +85,7 @@ static inline void draw_model(struct profile *profile)
     struct correction *corrections;
 
     model->kind = random_below(3);
-    model->replacement = random_below(3);
+    model->replacement = random_below(2);
     model->overlap = random_below(2);
     reference_choose(&profile->view, NULL, &model->reference);
     if (random_below(2)) {

@@ -455,8 +455,7 @@ static void a_refusal_of_words_and_syntax_says_what_is_known(void **state)
 {
     (void)state;
     expect_refusal("\"lru\"", "\"fifo\"",
-                   "f: model.replacement: is 'fifo'; allowed: kept-set, lru, "
-                   "reversed");
+                   "f: model.replacement: is 'fifo'; allowed: kept-set, lru");
     expect_refusal("\"measured\",", "\"liu06\",",
                    "f: model.reference: power is 0; this kind of model needs "
                    "a reference processor");

@@ -7,8 +7,7 @@ usage: test_placing.py MICRO_PLACE
 The aims are 1 ms for 512 threads on 16 nodes and 1 s for a million on 4096, where one
 prediction takes 0.02 ms and 0.1 s (docs/mapping.md). How fast this machine is and what
 else it does makes both longer, so predictions are what is counted in: twice as many as
-the aims leave room for. (Where all threads use all pages a prediction is of the view with all
-uses, and mostly reading these; a policy leaves them out.)
+the aims leave room for. (Where all threads use all pages, reading who uses what is most of it.)
 """
 import re
 import subprocess
@@ -18,7 +17,7 @@ N_TRIES = 3
 # Nodes, threads, how they share; the most that a mapping may take.
 CASES = ((16, 512, "chain", 40), (16, 512, "unlike", 100),
          (16, 512, "scattered", 40), (16, 512, "grid", 100),
-         (16, 512, "all", 4), (4096, 1000000, "chain", 20))
+         (16, 512, "all", 8), (4096, 1000000, "chain", 20))
 
 
 def predictions(program, *arguments):

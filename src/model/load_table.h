@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef PLACE_LOAD_TABLE_H
-#define PLACE_LOAD_TABLE_H
+#ifndef MODEL_LOAD_TABLE_H
+#define MODEL_LOAD_TABLE_H
 
 #include "model/terms.h"
 
 /*
- * The loads of all nodes under a mapping, kept up to date while threads come
- * and go: what predict() adds up from nothing, for searches that try thousands
- * of mappings. Times are by the rule of replacement (terms_time()).
+ * The nodes' loads under a mapping, kept up to date while threads are moved: predict()
+ * reads them, and a search that tries thousands of changes pays for what each one
+ * concerns, not for a new prediction. Times are by the rule of replacement
+ * (terms_time()).
  */
 
 #define UNPLACED UINT32_MAX
 
 /** What a node's threads together do with a group. */
 struct held {
-    /** Of a common group: who writes it, and one for the rest. */
+    uint32_t node;
     uint32_t n_users;
     uint32_t n_writers;
     uint32_t diff_bytes; ///< sum; the union is at most a page
@@ -22,17 +23,15 @@ struct held {
 
 struct load_table {
     const struct cluster_view *view;
-    int by_page;              ///< packets are counted page by page
-    double common_pages;      ///< of all common groups
-    struct node_rates *rates; ///< [n_nodes]
-    uint32_t *node_of;        ///< [n_threads]; UNPLACED: on none
-    uint32_t *next;           ///< [n_threads]: lists of the nodes' threads,
-    uint32_t *previous;       ///< [n_threads]: UNPLACED at their ends
-    uint32_t *head;           ///< [n_nodes]
-    struct held *held;        ///< [n_groups][n_nodes]
-    uint32_t *n_holders;      ///< [n_groups]: nodes with users
-    uint64_t *holders;        ///< [n_groups][n_words]: bits of these nodes
-    uint32_t n_words;
+    int by_page;               ///< packets are counted page by page
+    struct node_rates *rates;  ///< [n_nodes]
+    uint32_t *node_of;         ///< [n_threads]; UNPLACED: on none
+    uint32_t *next;            ///< [n_threads]: lists of the nodes' threads,
+    uint32_t *previous;        ///< [n_threads]: UNPLACED at their ends
+    uint32_t *head;            ///< [n_nodes]
+    struct held *held;         ///< who holds each group, in any order
+    uint32_t *first_held;      ///< [n_groups + 1]: where a group's begin
+    uint32_t *n_holders;       ///< [n_groups]: how many these are
     struct node_load *loads;   ///< [n_nodes]; comp_s is the sum over threads,
                                ///< packets are not kept here
     int64_t *bytes;            ///< [n_nodes][n_nodes]: sent from, to
@@ -44,7 +43,7 @@ struct load_table {
     uint32_t n_changed;
 };
 
-/** Is a view small enough? A load table takes 12 bytes a group and node. */
+/** Is a view small enough to be searched with a table? */
 int load_table_fits(const struct cluster_view *view);
 
 /**
@@ -64,10 +63,19 @@ void load_table_take(struct load_table *table, uint32_t thread);
 /** Take and put. */
 void load_table_move(struct load_table *table, uint32_t thread, uint32_t node);
 
-/** Put all threads as a mapping says. The table is the same then, to the bit,
- * whatever it was before; it takes time by how many threads are elsewhere.
+/** Put all threads, which are all on nodes or none is, as a mapping says: in time
+ * proportional to the uses, and to the pairs of nodes that share. All nodes have changed
+ * then.
  * @param node_of  [n_threads] */
 void load_table_put_all(struct load_table *table, const uint32_t *node_of);
+
+/** What a node does with a group, until the next call for that group; NULL: it does not
+ * hold it. */
+struct held *load_table_find(struct load_table *table, uint32_t group,
+                             uint32_t node);
+
+/** A node's load as it is now, all of it. */
+struct node_load load_table_load(struct load_table *table, uint32_t node);
 
 /** T_x as the loads are now. */
 double load_table_time(struct load_table *table, uint32_t node);
