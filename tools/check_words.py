@@ -30,7 +30,7 @@ NAMES = {
     r"books?_.*": "sample history",
 }
 TEXTS = {
-    r"statics": "capacity",
+    r"(?<!threadsafe-)statics": "capacity",  # but for the compiler's option
     r"tall(y|ies)": "load table",
     r"seats?": "worker affinity",
     r"patrol(s|led|ling)?": "idle polling, periodic polling",
