@@ -560,7 +560,7 @@ class Tests:
                 ("null", loop.format("int *p = n > 3 ? &x : 0;", "_Pragma(\"omp atomic\") x++;",
                                      "y = *p;"), False),
                 ("read", loop.format("", "_Pragma(\"omp atomic read\") y = x;", ""), True),
-                ("write", loop.format("", "_Pragma(\"omp atomic write\") y = x;", ""), True),
+                ("write", loop.format("", "_Pragma(\"omp atomic write\") y = i; _Pragma(\"omp atomic\") x++;", ""), True),
                 ("compare", loop.format("", "_Pragma(\"omp atomic compare\") if (x < i) { x = i; }", ""), False),
                 ("exchange", loop.format("", "int e = 0; __atomic_compare_exchange_n(&y, &e, 1, 0, 0, 0);", ""),
                  True),
