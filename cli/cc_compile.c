@@ -196,6 +196,9 @@ static int compile_for_updates(const struct cc_driver *driver,
     }
     if (status == 0) {
         status = assemble(driver, calling, object);
+        if (status != 0) {
+            unlink(object);
+        }
     }
     unlink(plain);
     unlink(calling);

@@ -166,8 +166,7 @@ static uint64_t perform_alone(struct engine *engine,
 
 int engine_atomic_follows(const struct engine *engine, page_no page)
 {
-    return page_of(engine, page)->is_owner ||
-           (!page_of(engine, page)->listed && engine->updates->n_flushes == 0);
+    return !page_of(engine, page)->listed && engine->updates->n_flushes == 0;
 }
 
 void engine_atomic(struct engine *engine, page_no page, unsigned offset,
