@@ -49,8 +49,7 @@ void engine_atomic(struct engine *engine, page_no page, unsigned offset,
                    const struct atomic *atomic, struct waiter *waiter);
 
 /** Does such an operation find all that this node has written in the page, whoever owns it when
- * it comes? Then it may be
- * performed before that is released, if it is to order nothing else. */
+ * it comes? Then it may be performed before that is released, if it is to order nothing else. */
 int engine_atomic_follows(const struct engine *engine, page_no page);
 
 // ---- choices.c

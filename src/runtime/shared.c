@@ -332,17 +332,32 @@ void *tm_realloc_at(void *block, size_t size, const char *file, int line)
 
 // ---- atomic operations
 
+// On sequential pages the processor's own operations do. Those that are one instruction are one
+// access, to write: what reads first takes the page twice.
 #define OPERATE_HERE(type)                                                     \
     static uint64_t operate_on_##type(type *word, const struct atomic *atomic) \
     {                                                                          \
-        type before = __atomic_load_n(word, __ATOMIC_SEQ_CST);                 \
+        const type operand = (type)atomic->operand;                            \
+        type expected = (type)atomic->expected;                                \
                                                                                \
-        while (atomic->op != ATOMIC_LOAD &&                                    \
-               !__atomic_compare_exchange_n(                                   \
-                   word, &before, (type)atomic_result(atomic, before), 0,      \
-                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {                      \
+        switch (atomic->op) {                                                  \
+        case ATOMIC_ADD:                                                       \
+            return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);        \
+        case ATOMIC_AND:                                                       \
+            return __atomic_fetch_and(word, operand, __ATOMIC_SEQ_CST);        \
+        case ATOMIC_OR:                                                        \
+            return __atomic_fetch_or(word, operand, __ATOMIC_SEQ_CST);         \
+        case ATOMIC_XOR:                                                       \
+            return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);        \
+        case ATOMIC_EXCHANGE:                                                  \
+            return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);       \
+        case ATOMIC_COMPARE:                                                   \
+            __atomic_compare_exchange_n(word, &expected, operand, 0,           \
+                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
+            return expected;                                                   \
+        default:                                                               \
+            return __atomic_load_n(word, __ATOMIC_SEQ_CST);                    \
         }                                                                      \
-        return before;                                                         \
     }
 
 OPERATE_HERE(uint8_t)
@@ -350,7 +365,6 @@ OPERATE_HERE(uint16_t)
 OPERATE_HERE(uint32_t)
 OPERATE_HERE(uint64_t)
 
-// On sequential pages the processor's own operations do.
 static uint64_t operate_here(void *word, const struct atomic *atomic)
 {
     switch (atomic->size) {
@@ -371,15 +385,43 @@ static int is_coherent_page(const struct node *node, page_no page)
            engine_is_coherent(node->engine, page);
 }
 
-static uint64_t operate_at_owner(struct node *node, struct wait *wait,
-                                 page_no page, const void *word,
-                                 const struct atomic *atomic)
+// @param orders  what this node has written before comes before it; else that is so for the word
+static int must_release(const struct node *node, page_no page,
+                        const struct atomic *atomic, int orders)
 {
+    if (atomic->op == ATOMIC_LOAD) {
+        return 0;
+    }
+    return orders ? !engine_has_released(node->engine)
+                  : !is_coherent_page(node, page) &&
+                        !engine_atomic_follows(node->engine, page);
+}
+
+static uint64_t perform(struct node *node, void *word, page_no page,
+                        const struct atomic *atomic, int orders)
+{
+    struct wait wait;
+    int is_coherent;
+    int releases;
+
+    wait_begin(node, &wait);
+    is_coherent = is_coherent_page(node, page);
+    releases = must_release(node, page, atomic, orders);
+    if (is_coherent || releases) {
+        node_leave(node);
+        if (releases) {
+            wait_for_release(node);
+        }
+        if (is_coherent) {
+            return operate_here(word, atomic);
+        }
+        wait_begin(node, &wait);
+    }
     engine_atomic(node->engine, page,
                   (unsigned)((uintptr_t)word % TM_PAGE_SIZE), atomic,
-                  &wait->waiter);
-    wait_end(node, wait);
-    return wait->waiter.result;
+                  &wait.waiter);
+    wait_end(node, &wait);
+    return wait.waiter.result;
 }
 
 static inline __attribute__((always_inline)) int64_t operate(
@@ -389,9 +431,7 @@ static inline __attribute__((always_inline)) int64_t operate(
     struct node *const node = &this_node;
     const struct atomic atomic = {op, sizeof *word, (uint64_t)operand,
                                   (uint64_t)expected};
-    struct wait wait;
     page_no page;
-    int is_coherent;
 
     if (CHECK_CALL(function) != TM_OK) {
         log_fatal(EXIT_INTERNAL, "%s() cannot go on", function);
@@ -401,20 +441,7 @@ static inline __attribute__((always_inline)) int64_t operate(
         log_fatal(EXIT_INTERNAL, "%s(%p): not an aligned word of shared memory",
                   function, (void *)word);
     }
-    wait_begin(node, &wait);
-    is_coherent = is_coherent_page(node, page);
-    if (is_coherent ||
-        (op != ATOMIC_LOAD && !engine_has_released(node->engine))) {
-        node_leave(node);
-        if (op != ATOMIC_LOAD) {
-            wait_for_release(node);
-        }
-        if (is_coherent) {
-            return (int64_t)operate_here(word, &atomic);
-        }
-        wait_begin(node, &wait);
-    }
-    return (int64_t)operate_at_owner(node, &wait, page, word, &atomic);
+    return (int64_t)perform(node, word, page, &atomic, 1);
 }
 
 int64_t tm_fetch_add(int64_t *word, int64_t addend)
@@ -444,29 +471,6 @@ void tm_atomic_store(int64_t *word, int64_t value)
     operate(word, ATOMIC_EXCHANGE, value, 0, "tm_atomic_store");
 }
 
-static uint64_t update(struct node *node, void *word,
-                       const struct atomic *atomic)
-{
-    struct wait wait;
-    page_no page;
-    int is_coherent;
-
-    if (!space_find(&node->space, word, &page)) {
-        return operate_here(word, atomic);
-    }
-    wait_begin(node, &wait);
-    is_coherent = is_coherent_page(node, page);
-    if (is_coherent || !engine_atomic_follows(node->engine, page)) {
-        node_leave(node);
-        if (is_coherent) {
-            return operate_here(word, atomic);
-        }
-        wait_for_release(node);
-        wait_begin(node, &wait);
-    }
-    return operate_at_owner(node, &wait, page, word, atomic);
-}
-
 static struct atomic atomic_of(unsigned size, enum teamster_update_op op,
                                uint64_t operand, uint64_t expected)
 {
@@ -487,8 +491,11 @@ uint64_t teamster_update(void *word, unsigned size, enum teamster_update_op op,
 {
     const struct atomic atomic = atomic_of(size, op, operand, expected);
     struct node *const node = &this_node;
+    page_no page;
 
-    return update(node, word, &atomic);
+    return space_find(&node->space, word, &page)
+               ? perform(node, word, page, &atomic, 0)
+               : operate_here(word, &atomic);
 }
 
 uint64_t teamster_update_result(unsigned size, enum teamster_update_op op,
