@@ -384,17 +384,19 @@ static void operate(unsigned offset, struct atomic atomic, uint64_t before,
 
 static void an_atomic_operation_changes_its_word_only(void **state)
 {
-    const char *bytes;
+    char *bytes;
 
     (void)state;
     own_pages(REMOTE, 1);
     world.port.roster.n_ids = 1;
-    bytes = space_bytes(&world.space, REMOTE);
+    bytes = space_bytes_to_change(&world.space, REMOTE);
+    memset(bytes, 'x', TM_PAGE_SIZE);
     for (unsigned i = 0; i < 4; i++) {
         const unsigned size = 1u << i;
         const unsigned at = 64 * (i + 1) + size;
         const uint64_t all = UINT64_MAX >> (64 - 8 * size);
 
+        memset(bytes + at, 0, size);
         operate(at, (struct atomic){ATOMIC_ADD, size, UINT64_MAX, 0}, 0, all);
         operate(at, (struct atomic){ATOMIC_ADD, size, 4, 0}, all, 3);
         operate(at, (struct atomic){ATOMIC_AND, size, UINT64_MAX - 1, 0}, 3, 2);
@@ -407,8 +409,8 @@ static void an_atomic_operation_changes_its_word_only(void **state)
         operate(at, (struct atomic){ATOMIC_COMPARE, size, 7, UINT64_MAX}, all,
                 7);
         operate(at, (struct atomic){ATOMIC_LOAD, size, 1, 0}, 7, 7);
-        assert_int_equal(bytes[at - 1], 0);
-        assert_int_equal(bytes[at + size], 0);
+        assert_int_equal(bytes[at - 1], 'x');
+        assert_int_equal(bytes[at + size], 'x');
     }
 }
 
