@@ -4,11 +4,17 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <string.h>
 
 /*
  * Parts of `teamster cc`: cc.c, cc_arguments.c, cc_compile.c, cc_races.c, cc_updates.c,
  * cc_object.c, cc_check.c.
  */
+
+static inline int begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
 
 /** Words, NULL behind the last. */
 struct words {

@@ -34,11 +34,6 @@ struct findings {
     const char *call;     ///< of threads, or NULL
 };
 
-static int begins_with(const char *text, const char *beginning)
-{
-    return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 static int is_variable(const struct object *object, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT &&

@@ -215,7 +215,7 @@ static int is_compiled_again(const struct cc_driver *driver,
         const char *text = arguments->argument[i].text;
 
         if (strstr(text, "coverage") != NULL ||
-            strncmp(text, "-fprofile", 9) == 0 ||
+            begins_with(text, "-fprofile") ||
             strcmp(text, "-fstack-usage") == 0 ||
             strcmp(text, "-gsplit-dwarf") == 0) {
             return 0;

@@ -28,11 +28,6 @@
 
 // ---- sections
 
-static int begins_with(const char *text, const char *beginning)
-{
-    return strncmp(text, beginning, strlen(beginning)) == 0;
-}
-
 static void look_for_acquire(void *found, const Elf64_Sym *symbol,
                              const char *name)
 {

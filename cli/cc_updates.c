@@ -145,11 +145,6 @@ static void write_call(FILE *file, const struct locked *locked)
     }
 }
 
-static int begins_with(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
 // `xchg` locks without saying so, if one of its operands is in memory.
 static const char *locked_text(const char *line)
 {

@@ -82,6 +82,28 @@ static struct checkpoint_manifest *make_generation(uint64_t generation)
     return manifest;
 }
 
+// @param[out] path    [CHECKPOINT_PATH_MAX] of a file of 100 records
+// @param[out] reader  of it
+static struct checkpoint_sum write_and_read(char *path,
+                                            struct checkpoint_reader *reader)
+{
+    struct checkpoint_sum sum;
+
+    snprintf(path, CHECKPOINT_PATH_MAX, "%s/file", folder);
+    sum = write_file(path, 100);
+    assert_null(checkpoint_read_begin(reader, path));
+    return sum;
+}
+
+static void must_read(struct checkpoint_reader *reader, unsigned record)
+{
+    uint32_t size;
+
+    assert_int_equal(checkpoint_read(reader, &size), CHECKPOINT_RECORD);
+    assert_int_equal(size, record % sizeof text + 1);
+    assert_memory_equal(reader->bytes, text, size);
+}
+
 static void records_come_back_as_they_were(void **state)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -90,13 +112,9 @@ static void records_come_back_as_they_were(void **state)
     uint32_t size;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/file", folder);
-    sum = write_file(path, 100);
-    assert_null(checkpoint_read_begin(&reader, path));
+    sum = write_and_read(path, &reader);
     for (unsigned i = 0; i < 100; i++) {
-        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
-        assert_int_equal(size, i % sizeof text + 1);
-        assert_memory_equal(reader.bytes, text, size);
+        must_read(&reader, i);
     }
     assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_END);
     assert_int_equal(reader.sum.hash, sum.hash);
@@ -111,17 +129,12 @@ static void records_may_be_gone_past(void **state)
     char path[CHECKPOINT_PATH_MAX];
     struct checkpoint_reader reader;
     struct checkpoint_sum sum;
-    uint32_t size;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/file", folder);
-    sum = write_file(path, 100);
-    assert_null(checkpoint_read_begin(&reader, path));
+    sum = write_and_read(path, &reader);
     for (unsigned i = 0; i < 100; i += 2) {
         assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_RECORD);
-        assert_int_equal(checkpoint_read(&reader, &size), CHECKPOINT_RECORD);
-        assert_int_equal(size, (i + 1) % sizeof text + 1);
-        assert_memory_equal(reader.bytes, text, size);
+        must_read(&reader, i + 1);
     }
     assert_true(reader.n_skipped > 0);
     assert_int_equal(checkpoint_skip(&reader), CHECKPOINT_END);
