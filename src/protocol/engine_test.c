@@ -12,20 +12,6 @@
 
 enum { REMOTE = 2 * SPACE_BLOCK + 5 }; // a page whose directory node is 2
 
-static int open_eager(void **state)
-{
-    (void)state;
-    open_node(TM_EAGER_RELEASE, TM_SHARING_DEFAULT);
-    return 0;
-}
-
-static int open_adaptive(void **state)
-{
-    (void)state;
-    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
-    return 0;
-}
-
 // ---- what others send
 
 static void get_owner_is(node_id owner, page_no page, uint32_t epoch,
@@ -316,140 +302,6 @@ static void pages_of_a_message_are_taken_each_as_it_is_asked_for(void **state)
     assert_int_equal(page_of(world.engine, REMOTE + 1)->state, PAGE_ABSENT);
     assert_int_equal(world.engine->stats.bad_messages, 1);
     get_pages(N_PAGES - 1, 3, size, TM_EWIRE);
-}
-
-// ---- atomic operations
-
-static void atomic_add(page_no page)
-{
-    engine_atomic(world.engine, page, 8, &(struct atomic){ATOMIC_ADD, 8, 5, 0},
-                  &world.waiter);
-}
-
-static void an_atomic_operation_on_a_page_of_its_own_sends_nothing(void **state)
-{
-    (void)state;
-    own_pages(REMOTE, 1);
-    atomic_add(REMOTE);
-    atomic_add(REMOTE);
-    assert_int_equal(world.n_sent, 0);
-    assert_int_equal(world.n_woken, 3);
-    assert_int_equal(world.waiter.result, 5);
-    assert_int_equal(byte_of(REMOTE), 10);
-}
-
-static void an_atomic_operation_on_a_shared_page_is_told(void **state)
-{
-    (void)state;
-    own_pages(REMOTE, 1);
-    page_of(world.engine, REMOTE)->moves = 9;
-    get_fetch(2, REMOTE, 0);
-    world.n_sent = 0;
-    world.n_woken = 0;
-    atomic_add(REMOTE);
-    assert_int_equal(world.n_woken, 0);
-    sent_at(0, SELF, MESSAGE_atomic);
-}
-
-static void an_atomic_operation_is_told_where_copies_may_be_old(void **state)
-{
-    (void)state;
-    own_pages(REMOTE, 1);
-    atomic_add(REMOTE);
-    sent_at(0, SELF, MESSAGE_atomic);
-}
-
-static void a_node_that_never_had_others_tells_nobody_of_it(void **state)
-{
-    (void)state;
-    own_pages(REMOTE, 1);
-    world.port.roster.n_ids = 1;
-    atomic_add(REMOTE);
-    atomic_add(REMOTE);
-    assert_int_equal(world.n_sent, 0);
-    assert_int_equal(world.waiter.result, 5);
-    assert_int_equal(byte_of(REMOTE), 10);
-}
-
-static void operate(unsigned offset, struct atomic atomic, uint64_t before,
-                    uint64_t after)
-{
-    uint64_t word = 0;
-
-    engine_atomic(world.engine, REMOTE, offset, &atomic, &world.waiter);
-    memcpy(&word, space_bytes(&world.space, REMOTE) + offset, atomic.size);
-    assert_int_equal(world.waiter.result, before);
-    assert_int_equal(word, after);
-}
-
-static void an_atomic_operation_changes_its_word_only(void **state)
-{
-    char *bytes;
-
-    (void)state;
-    own_pages(REMOTE, 1);
-    world.port.roster.n_ids = 1;
-    bytes = space_bytes_to_change(&world.space, REMOTE);
-    memset(bytes, 'x', TM_PAGE_SIZE);
-    for (unsigned i = 0; i < 4; i++) {
-        const unsigned size = 1u << i;
-        const unsigned at = 64 * (i + 1) + size;
-        const uint64_t all = UINT64_MAX >> (64 - 8 * size);
-
-        memset(bytes + at, 0, size);
-        operate(at, (struct atomic){ATOMIC_ADD, size, UINT64_MAX, 0}, 0, all);
-        operate(at, (struct atomic){ATOMIC_ADD, size, 4, 0}, all, 3);
-        operate(at, (struct atomic){ATOMIC_AND, size, UINT64_MAX - 1, 0}, 3, 2);
-        operate(at, (struct atomic){ATOMIC_OR, size, all - 1, 0}, 2, all - 1);
-        operate(at, (struct atomic){ATOMIC_XOR, size, UINT64_MAX, 0}, all - 1,
-                1);
-        operate(at, (struct atomic){ATOMIC_EXCHANGE, size, UINT64_MAX, 0}, 1,
-                all);
-        operate(at, (struct atomic){ATOMIC_COMPARE, size, 7, 1}, all, all);
-        operate(at, (struct atomic){ATOMIC_COMPARE, size, 7, UINT64_MAX}, all,
-                7);
-        operate(at, (struct atomic){ATOMIC_LOAD, size, 1, 0}, 7, 7);
-        assert_int_equal(bytes[at - 1], 'x');
-        assert_int_equal(bytes[at + size], 'x');
-    }
-}
-
-static tm_status get_atomic(unsigned offset, unsigned size, unsigned op)
-{
-    return engine_receive(
-        world.engine, 2,
-        &(struct message){.type = MESSAGE_atomic,
-                          .u.atomic = {.page = REMOTE,
-                                       .offset = (uint16_t)offset,
-                                       .size = (uint8_t)size,
-                                       .op = (uint8_t)op,
-                                       .requester = 2}});
-}
-
-static void an_atomic_operation_that_makes_no_sense_is_refused(void **state)
-{
-    (void)state;
-    own_pages(REMOTE, 1);
-    assert_int_equal(get_atomic(4, 4, ATOMIC_OR), TM_OK);
-    assert_int_equal(get_atomic(4, 8, ATOMIC_OR), TM_EWIRE);
-    assert_int_equal(get_atomic(0, 0, ATOMIC_OR), TM_EWIRE);
-    assert_int_equal(get_atomic(6, 3, ATOMIC_OR), TM_EWIRE);
-    assert_int_equal(get_atomic(0, 16, ATOMIC_OR), TM_EWIRE);
-    assert_int_equal(get_atomic(TM_PAGE_SIZE, 8, ATOMIC_OR), TM_EWIRE);
-    assert_int_equal(get_atomic(0, 8, ATOMIC_OPS), TM_EWIRE);
-}
-
-// What this node has written in a page must be there before its owner operates on it.
-static void an_atomic_operation_may_go_before_a_release(void **state)
-{
-    (void)state;
-    read_page(REMOTE);
-    get_page(2, REMOTE, 1, PAGE_WITH_CONTENTS, 0);
-    assert_true(engine_atomic_follows(world.engine, REMOTE));
-    write_page(REMOTE);
-    assert_false(engine_atomic_follows(world.engine, REMOTE));
-    own_pages(REMOTE + 1, 1);
-    assert_true(engine_atomic_follows(world.engine, REMOTE + 1));
 }
 
 // ---- versions
@@ -995,13 +847,6 @@ int main(void)
         TEST(pages_that_few_are_asked_back_of_move_on),
         TEST(pages_ahead_go_in_one_message),
         TEST(pages_of_a_message_are_taken_each_as_it_is_asked_for),
-        TEST(an_atomic_operation_on_a_page_of_its_own_sends_nothing),
-        TEST(an_atomic_operation_on_a_shared_page_is_told),
-        ADAPTIVE(an_atomic_operation_is_told_where_copies_may_be_old),
-        ADAPTIVE(a_node_that_never_had_others_tells_nobody_of_it),
-        TEST(an_atomic_operation_changes_its_word_only),
-        TEST(an_atomic_operation_that_makes_no_sense_is_refused),
-        TEST(an_atomic_operation_may_go_before_a_release),
         TEST(a_push_that_a_copy_has_already_changes_nothing),
         TEST(versions_are_compared_as_numbers_that_wrap),
         TEST(pushes_wait_for_their_page_and_only_newer_are_applied),

@@ -14,13 +14,6 @@ enum {
     LINE = 32,          // bytes
 };
 
-static int open_adaptive(void **state)
-{
-    (void)state;
-    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
-    return 0;
-}
-
 // ---- what others send
 
 static void get_pages(node_id from, enum message_type type)

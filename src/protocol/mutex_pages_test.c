@@ -14,13 +14,6 @@ enum {
     OTHER = 4712,
 };
 
-static int open_adaptive(void **state)
-{
-    (void)state;
-    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
-    return 0;
-}
-
 static const struct page *page(void)
 {
     return page_of(world.engine, PAGE);

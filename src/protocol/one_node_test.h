@@ -100,6 +100,20 @@ static inline void open_node(tm_protocol protocol, tm_sharing sharing)
     extent_insert(world.engine, &block);
 }
 
+static inline int open_eager(void **state)
+{
+    (void)state;
+    open_node(TM_EAGER_RELEASE, TM_SHARING_DEFAULT);
+    return 0;
+}
+
+static inline int open_adaptive(void **state)
+{
+    (void)state;
+    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
+    return 0;
+}
+
 static int close_node(void **state)
 {
     (void)state;

@@ -21,13 +21,6 @@ static int open_lazy(void **state)
     return 0;
 }
 
-static int open_adaptive(void **state)
-{
-    (void)state;
-    open_node(TM_ADAPTIVE, TM_SHARING_DEFAULT);
-    return 0;
-}
-
 // ---- what others send
 
 // A page of twos, of version 10.
